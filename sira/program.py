@@ -1,0 +1,222 @@
+"""Programs: the typed, weighted query that the compiler emits and the index runs as one search.
+
+A program says all that decides its ranking: clauses, weights, and how scores are computed. The same program on the
+same index gives the same run, byte for byte.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, field, replace
+from functools import cache
+from math import isfinite
+from typing import TYPE_CHECKING, Any, Literal
+
+from sira.errors import ProgramError
+from sira.records import Verdict
+
+if TYPE_CHECKING:
+    from pydantic import TypeAdapter
+
+SCHEMA_VERSION = 1
+
+Occur = Literal["should", "must", "must_not", "filter"]
+Combine = Literal["bm25f", "sum"]
+
+
+@dataclass(frozen=True, slots=True)
+class Scoring:
+    """How BM25 is computed (Lucene's form, without the factor k1 + 1).
+
+    `combine` names how the fields `contents` and `expansion` join: `bm25f` adds their term frequencies and lengths
+    before one BM25 (Lucene's CombinedFieldQuery, with the df of the union); `sum` adds two BM25 scores.
+    `expansion_weight` is w_e >= 0 in both; 0 drops the field (rollback).
+    """
+
+    combine: Combine = "bm25f"
+    k1: float = 0.9
+    b: float = 0.4
+    expansion_weight: float = 1.0
+
+    def __post_init__(self) -> None:
+        for name, value in (("k1", self.k1), ("expansion_weight", self.expansion_weight)):
+            if not (isfinite(value) and value >= 0):
+                raise ProgramError(f"{name} = {value}: it must be a finite number >= 0")
+        if not 0 <= self.b <= 1:
+            raise ProgramError(f"b = {self.b}: it must lie between 0 and 1")
+        if self.combine not in ("bm25f", "sum"):
+            raise ProgramError(f"combine = {self.combine!r}: choose 'bm25f' or 'sum'")
+
+
+PROFILES: dict[str, Scoring] = {
+    "anserini": Scoring(k1=0.9, b=0.4),
+    "sira": Scoring(k1=1.5, b=0.75),
+    "long": Scoring(k1=25.0, b=1.0),
+}
+"""Named (k1, b) pairs: Anserini's default, the SIRA paper's, and Pi-Serini's for long documents."""
+
+
+def _check(label: str, weight: float, occur: str) -> None:
+    if isinstance(weight, bool) or not isfinite(weight):
+        raise ProgramError(f"clause {label!r} has the weight {weight}: weights must be finite numbers")
+    if weight < 0:
+        raise ProgramError(
+            f"clause {label!r} has the weight {weight}: weights must be >= 0; to exclude documents use must_not"
+        )
+    if weight > 3e38:
+        raise ProgramError(f"clause {label!r} has the weight {weight}: it is too large for Lucene's 32-bit scores")
+    if occur not in ("should", "must", "must_not", "filter"):
+        raise ProgramError(f"clause {label!r} has the occur {occur!r}: choose should, must, must_not or filter")
+
+
+@dataclass(frozen=True, slots=True)
+class TermClause:
+    """One analysed term. With a blank inside it is an n-gram atom, which stands only in `expansion`."""
+
+    term: str
+    weight: float = 1.0
+    occur: Occur = "should"
+    source: str | None = None
+    df: int | None = None
+    kind: Literal["term"] = "term"
+
+    def __post_init__(self) -> None:
+        _check(self.term, self.weight, self.occur)
+        if not self.term:
+            raise ProgramError("a term clause has an empty term: give the analysed word")
+
+    @property
+    def label(self) -> str:
+        return self.term
+
+
+@dataclass(frozen=True, slots=True)
+class PhraseClause:
+    """Two or more analysed terms side by side, in this order, in `contents`."""
+
+    terms: tuple[str, ...]
+    weight: float = 1.0
+    occur: Occur = "should"
+    source: str | None = None
+    df: int | None = None
+    kind: Literal["phrase"] = "phrase"
+
+    def __post_init__(self) -> None:
+        _check(self.label, self.weight, self.occur)
+        if len(self.terms) < 2 or not all(self.terms):
+            raise ProgramError(f"phrase clause {self.label!r} needs two or more terms: use a term clause for one")
+
+    @property
+    def label(self) -> str:
+        return f'"{" ".join(self.terms)}"'
+
+
+@dataclass(frozen=True, slots=True)
+class AnyOfClause:
+    """Alternatives of which the best-scoring one counts (Lucene's DisjunctionMaxQuery)."""
+
+    terms: tuple[str, ...]
+    weight: float = 1.0
+    occur: Occur = "should"
+    source: str | None = None
+    df: int | None = None
+    kind: Literal["any_of"] = "any_of"
+
+    def __post_init__(self) -> None:
+        _check(self.label, self.weight, self.occur)
+        if not self.terms or not all(self.terms):
+            raise ProgramError("an any_of clause needs at least one non-empty term")
+
+    @property
+    def label(self) -> str:
+        return f"({' | '.join(self.terms)})"
+
+
+@dataclass(frozen=True, slots=True)
+class FacetClause:
+    """An atomic `field:value` string; scores weight * idf, without term frequency and length."""
+
+    facet: str
+    weight: float = 1.0
+    occur: Occur = "should"
+    source: str | None = None
+    df: int | None = None
+    kind: Literal["facet"] = "facet"
+
+    def __post_init__(self) -> None:
+        _check(self.facet, self.weight, self.occur)
+        if not self.facet:
+            raise ProgramError("a facet clause has an empty facet: give field:value")
+
+    @property
+    def label(self) -> str:
+        return self.facet
+
+
+@dataclass(frozen=True, slots=True)
+class RangeClause:
+    """Documents whose declared numeric or date field lies in [gte, lte]; None leaves a side open. Scores the weight."""
+
+    field: str
+    gte: int | float | str | None = None
+    lte: int | float | str | None = None
+    weight: float = 1.0
+    occur: Occur = "filter"
+    source: str | None = None
+    df: int | None = None
+    kind: Literal["range"] = "range"
+
+    def __post_init__(self) -> None:
+        _check(self.label, self.weight, self.occur)
+        if self.gte is None and self.lte is None:
+            raise ProgramError(f"range clause on {self.field!r} has neither gte nor lte")
+
+    @property
+    def label(self) -> str:
+        return f"{self.field}:[{'*' if self.gte is None else self.gte} TO {'*' if self.lte is None else self.lte}]"
+
+
+Clause = TermClause | PhraseClause | AnyOfClause | FacetClause | RangeClause
+
+
+@dataclass(frozen=True, slots=True)
+class Program:
+    """The ordered clauses of one search, with the log of what was proposed and why it was kept or dropped."""
+
+    qid: str
+    clauses: tuple[Clause, ...] = ()
+    scoring: Scoring = field(default_factory=Scoring)
+    verdicts: tuple[Verdict, ...] = ()
+    text: str = ""
+    schema_version: int = SCHEMA_VERSION
+
+    def with_scoring(self, scoring: Scoring) -> Program:
+        return replace(self, scoring=scoring)
+
+
+@cache
+def _adapter() -> TypeAdapter[Program]:
+    from pydantic import TypeAdapter
+
+    return TypeAdapter(Program)
+
+
+def program_to_json(program: Program) -> dict[str, Any]:
+    """A JSON-ready dictionary, stable in key order; `program_from_json` reads it back to an equal program."""
+    return asdict(program)
+
+
+def program_from_json(data: object) -> Program:
+    """Read a program from decoded JSON.
+
+    Raises ProgramError naming the field and the fault.
+    """
+    from pydantic import ValidationError
+
+    if isinstance(data, dict) and data.get("schema_version", SCHEMA_VERSION) != SCHEMA_VERSION:  # pyright: ignore[reportUnknownMemberType]
+        raise ProgramError(f"this program has schema_version {data['schema_version']!r}; this sira reads {SCHEMA_VERSION}")
+    try:
+        return _adapter().validate_python(data)
+    except ValidationError as error:
+        first = error.errors()[0]
+        place = ".".join(str(part) for part in first["loc"]) or "program"
+        raise ProgramError(f"program JSON, {place}: {first['msg']}") from None

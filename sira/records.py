@@ -1,0 +1,167 @@
+"""The values that the packages exchange. All are frozen; none opens a file or knows Java."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from math import isfinite
+from typing import Literal, NamedTuple
+
+from sira.errors import InputError
+
+Role = Literal["should", "must", "must_not"]
+
+Qrels = Mapping[str, Mapping[str, int]]
+"""qid -> docid -> grade, as in a TREC qrels file. Grade >= 1 is relevant."""
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """One document of a corpus.
+
+    `facets` are atomic `field:value` strings such as `category:1927_births`. `values` hold the numeric and date
+    fields declared at index time, as they stood in the record (int, float, or an ISO 8601 date string).
+    """
+
+    docid: str
+    text: str
+    title: str = ""
+    facets: tuple[str, ...] = ()
+    url: str | None = None
+    values: Mapping[str, int | float | str] = field(default_factory=dict[str, int | float | str])
+
+    @property
+    def contents(self) -> str:
+        """What is indexed and read by the LLM: title and text joined by one blank; the text alone without a title."""
+        return f"{self.title} {self.text}" if self.title else self.text
+
+
+@dataclass(frozen=True, slots=True)
+class Topic:
+    """A query as the collection states it."""
+
+    qid: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Expansion:
+    """The phrases that the LLM proposed for one document, in the order of the reply.
+
+    `expires` is an ISO date (YYYY-MM-DD) after which the phrases are not indexed.
+    """
+
+    docid: str
+    phrases: tuple[str, ...]
+    status: str = "ok"
+    expires: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class SketchPhrase:
+    """One proposed phrase. `weight` (>= 0) multiplies lambda; None means 1."""
+
+    text: str
+    role: Role = "should"
+    weight: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Sketch:
+    """What the evidence for one topic will probably say, most likely phrase first."""
+
+    qid: str
+    phrases: tuple[SketchPhrase, ...] = ()
+    facets: tuple[str, ...] = ()
+
+
+class Outcome(StrEnum):
+    """Why a proposed phrase or term was kept or dropped."""
+
+    KEPT = "kept"
+    EMPTY = "empty"
+    ALREADY_PRESENT = "already_present"
+    UNSEEN = "unseen"
+    TOO_COMMON = "too_common"
+    TOO_RARE = "too_rare"
+    FORBIDDEN = "forbidden"
+    ANSWER_GUESS = "answer_guess"
+    OVER_QUOTA = "over_quota"
+    DUPLICATE = "duplicate"
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """The outcome for one proposed window. `term` is the analysed form; `df` is None where it was not looked up."""
+
+    phrase: str
+    term: str
+    outcome: Outcome
+    df: int | None = None
+    weight: float | None = None
+
+
+class Hit(NamedTuple):
+    """One ranked document; `rank` counts from 1."""
+
+    docid: str
+    score: float
+    rank: int
+
+
+@dataclass(frozen=True, slots=True)
+class Ranking:
+    """The hits of one search: docids and scores in parallel, score descending, then docid ascending, no docid twice.
+
+    The order of docids is that of Python strings, by code point.
+    """
+
+    docids: tuple[str, ...] = ()
+    scores: tuple[float, ...] = ()
+
+    @classmethod
+    def from_scores(cls, scores: Mapping[str, float] | Iterable[tuple[str, float]]) -> Ranking:
+        """Sort (docid, score) pairs into a ranking.
+
+        Raises InputError for a docid that comes twice or a score that is not finite.
+        """
+        pairs = list(scores.items() if isinstance(scores, Mapping) else scores)
+        seen: set[str] = set()
+        for docid, score in pairs:
+            if docid in seen:
+                raise InputError(f"docid {docid!r} stands twice in one ranking: a ranking holds each document once")
+            if not isfinite(score):
+                raise InputError(f"docid {docid!r} has the score {score}: scores must be finite numbers")
+            seen.add(docid)
+        pairs.sort(key=lambda pair: (-pair[1], pair[0]))
+        return cls(tuple(docid for docid, _ in pairs), tuple(float(score) for _, score in pairs))
+
+    def __len__(self) -> int:
+        return len(self.docids)
+
+    def __iter__(self) -> Iterator[Hit]:
+        for rank, (docid, score) in enumerate(zip(self.docids, self.scores, strict=True), start=1):
+            yield Hit(docid, score, rank)
+
+    def top(self, k: int) -> Ranking:
+        """The first k hits."""
+        return self if k >= len(self.docids) else Ranking(self.docids[:k], self.scores[:k])
+
+    def without(self, docid: str) -> Ranking:
+        """The same ranking less one document (a collection's self-hit)."""
+        if docid not in self.docids:
+            return self
+        at = self.docids.index(docid)
+        return Ranking(self.docids[:at] + self.docids[at + 1 :], self.scores[:at] + self.scores[at + 1 :])
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """The rankings of a set of topics under one system name (the run tag of TREC)."""
+
+    name: str
+    rankings: Mapping[str, Ranking]
+
+    def __len__(self) -> int:
+        return len(self.rankings)
