@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from pydantic import TypeAdapter
 
 SCHEMA_VERSION = 1
+MAX_WEIGHT = 1e30
+"""Lucene's scores are 32-bit floats (up to 3.4e38): this leaves room for idf and for sums of thousands of clauses."""
 
 Occur = Literal["should", "must", "must_not", "filter"]
 Combine = Literal["bm25f", "sum"]
@@ -62,8 +64,8 @@ def _check(label: str, weight: float, occur: str) -> None:
         raise ProgramError(
             f"clause {label!r} has the weight {weight}: weights must be >= 0; to exclude documents use must_not"
         )
-    if weight > 3e38:
-        raise ProgramError(f"clause {label!r} has the weight {weight}: it is too large for Lucene's 32-bit scores")
+    if weight > MAX_WEIGHT:
+        raise ProgramError(f"clause {label!r} has the weight {weight}: the largest weight is {MAX_WEIGHT:g} (32-bit scores)")
     if occur not in ("should", "must", "must_not", "filter"):
         raise ProgramError(f"clause {label!r} has the occur {occur!r}: choose should, must, must_not or filter")
 

@@ -37,6 +37,40 @@ class Document:
         return f"{self.title} {self.text}" if self.title else self.text
 
 
+class Place(NamedTuple):
+    """Where a record stands: file and line, from 1."""
+
+    path: str
+    line_number: int
+
+    def __str__(self) -> str:
+        return f"{self.path}, line {self.line_number}"
+
+
+class SkipReason(StrEnum):
+    """Why a record of a corpus is no document."""
+
+    BAD_JSON = "bad_json"
+    NOT_AN_OBJECT = "not_an_object"
+    MISSING_ID = "missing_id"
+    INVALID_ID = "invalid_id"
+    MISSING_TEXT = "missing_text"
+    INVALID_UNICODE = "invalid_unicode"
+    DUPLICATE = "duplicate"
+
+
+class Skip(NamedTuple):
+    """A record that cannot be indexed; `detail` is one line for the user."""
+
+    reason: SkipReason
+    detail: str
+    docid: str | None = None
+
+
+Record = tuple[Place, Document | Skip]
+"""One record of a corpus as read: where it stands and what it is."""
+
+
 @dataclass(frozen=True, slots=True)
 class Topic:
     """A query as the collection states it."""

@@ -1,0 +1,68 @@
+"""A program as the bytes that Engine.search reads."""
+
+from __future__ import annotations
+
+import math
+import struct
+from collections.abc import Mapping
+
+from sira.errors import ProgramError
+from sira.lucene.values import LONG_MAX, LONG_MIN, to_number, value_types
+from sira.program import AnyOfClause, Clause, FacetClause, PhraseClause, Program, RangeClause, TermClause
+
+_OCCUR = {"should": b"?", "must": b"+", "must_not": b"-", "filter": b"#"}
+_INT = struct.Struct("<i")
+_DOUBLE = struct.Struct("<d")
+_SCORING = struct.Struct("<ddd")
+
+
+def encode_program(program: Program, value_fields: Mapping[str, str]) -> bytes:
+    """Raises ProgramError for a range on a field that the index does not have, or on a value it cannot read."""
+    scoring = program.scoring
+    parts = [
+        b"f" if scoring.combine == "bm25f" else b"s",
+        _SCORING.pack(scoring.k1, scoring.b, scoring.expansion_weight),
+        _INT.pack(len(program.clauses)),
+    ]
+    for clause in program.clauses:
+        parts.append(_OCCUR[clause.occur])
+        _encode(clause, value_fields, parts)
+    return b"".join(parts)
+
+
+def _encode(clause: Clause, value_fields: Mapping[str, str], parts: list[bytes]) -> None:
+    weight = _DOUBLE.pack(clause.weight)
+    match clause:
+        case TermClause():
+            parts += (b"t", weight, _string(clause.term))
+        case PhraseClause():
+            parts += (b"p", weight, _INT.pack(len(clause.terms)), *map(_string, clause.terms))
+        case AnyOfClause():
+            parts += (b"a", weight, _INT.pack(len(clause.terms)), *map(_string, clause.terms))
+        case FacetClause():
+            parts += (b"f", weight, _string(clause.facet))
+        case RangeClause():
+            kind, low, high = _bounds(clause, value_fields)
+            code, pair = (b"d", struct.pack("<dd", low, high)) if kind == "number" else (b"l", struct.pack("<qq", low, high))
+            parts += (code, weight, _string(clause.field), pair)
+
+
+def _string(text: str) -> bytes:
+    try:
+        data = text.encode()
+    except UnicodeEncodeError:
+        raise ProgramError(f"{text!r} is no Unicode (a lone surrogate): no document can hold it") from None
+    return _INT.pack(len(data)) + data
+
+
+def _bounds(clause: RangeClause, value_fields: Mapping[str, str]) -> tuple[str, int | float, int | float]:
+    kind = value_fields.get(clause.field)
+    if kind is None:
+        raise ProgramError(f"range on {clause.field!r}: the index has no such field; it has: {value_types(value_fields)}")
+    lowest, highest = (-math.inf, math.inf) if kind == "number" else (LONG_MIN, LONG_MAX)
+    try:
+        low = lowest if clause.gte is None else to_number(kind, clause.gte)
+        high = highest if clause.lte is None else to_number(kind, clause.lte)
+    except ValueError as error:
+        raise ProgramError(f"range on {clause.field!r}: {error}") from None
+    return kind, low, high

@@ -1,0 +1,294 @@
+"""An open index: statistics, analysis, documents and search. One Index serves many threads."""
+
+from __future__ import annotations
+
+import ast
+import json
+import re
+import weakref
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+from sira.errors import IndexFault, InputError, NotFoundError
+from sira.lucene.analyzers import analyze
+from sira.lucene.encode import encode_program
+from sira.lucene.jvm import JavaError, engine, java_errors
+from sira.lucene.manifest import Manifest, read_manifest
+from sira.lucene.wire import RECORD, Unpacker, pack_strings, to_bytes
+from sira.program import Program
+from sira.records import Document, Ranking
+
+_LINE = re.compile("[^\r\n\v\f\x85\u2028\u2029]*(?:\r\n|[\r\n\v\f\x85\u2028\u2029]|$)")
+"""Lines as Java's \\R parts them, each with its end, so that joined lines are the text again."""
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """What Lucene says of the files. Per field: documents, sum of term frequencies and of df, positions (0 or 1)."""
+
+    documents: int
+    segments: int
+    statistics: dict[str, dict[str, int]]
+    stored: frozenset[str]
+
+
+def describe(handle: int) -> Facts:
+    rows = [line.split("\t") for line in engine.describe(handle).splitlines()]
+    facts = {row[0]: row[1] for row in rows if row[0] in ("documents", "segments")}
+    statistics = {
+        name: {
+            "documents": int(documents),
+            "sum_total_term_freq": int(total),
+            "sum_doc_freq": int(sum_df),
+            "positions": int("POSITIONS" in options),
+        }
+        for _, name, options, _norms, documents, total, sum_df in (row for row in rows if row[0] == "field")
+        if options != "NONE"
+    }
+    stored = frozenset(row[1] for row in rows if row[0] == "stored")
+    return Facts(int(facts["documents"]), int(facts["segments"]), statistics, stored)
+
+
+@dataclass(frozen=True, slots=True)
+class LineRange:
+    """Lines `first` to `last` (from 1, inclusive; both 0 where the range is empty) of `total`, with their line ends."""
+
+    docid: str
+    text: str
+    first: int
+    last: int
+    total: int
+
+    @property
+    def next_offset(self) -> int | None:
+        return self.last + 1 if 0 < self.last < self.total else None
+
+
+@dataclass(frozen=True, slots=True)
+class Contribution:
+    """The score (32-bit) of each clause of a program for one document, in the program's order.
+
+    `rank` counts from 1 and is None where the document is no hit; `score` is then 0.
+    """
+
+    parts: tuple[float, ...]
+    score: float
+    rank: int | None
+
+
+class Index:
+    """An index folder opened for reading: sira's own, or one of Pyserini's or Anserini's (fields `id`, `contents`).
+
+    Fulfils `sira.compile.Statistics`. All methods may be called from several threads; searches release the GIL.
+    """
+
+    def __init__(self, path: str | Path, *, analyzer: str | None = None) -> None:
+        """Raises IndexFault where there is no index, or where another analyzer than the index's is asked for."""
+        self.path = Path(path)
+        if not self.path.is_dir():
+            raise IndexFault(f"{self.path}: there is no such folder: build an index with  sira index SOURCE {self.path}")
+        manifest = read_manifest(self.path)
+        if manifest is None and not any(self.path.glob("segments_*")):
+            raise IndexFault(f"{self.path}: holds no index: build one with  sira index SOURCE --index {self.path}")
+        if manifest is not None and analyzer is not None and analyzer != manifest.analyzer:
+            raise IndexFault(
+                f"{self.path}: was built with the analyzer {manifest.analyzer!r}; {analyzer!r} would miss its terms"
+            )
+        try:
+            with java_errors():
+                self._handle: int = engine.openReader(str(self.path))
+                self._facts = describe(self._handle)
+        except JavaError as error:
+            raise IndexFault(f"{self.path}: Lucene cannot open it ({error.reason}): build the index again") from None
+        self._close = weakref.finalize(self, engine.close, self._handle)
+        self.manifest = manifest or Manifest(
+            analyzer=analyzer or "english",
+            documents=self._facts.documents,
+            statistics=self._facts.statistics,
+            stored_text=bool(self._facts.stored & {"raw", "contents", "text"}),
+            foreign=True,
+        )
+
+    def close(self) -> None:
+        self._close()
+
+    def __enter__(self) -> Index:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self.close()
+
+    def _call(self, method: str, *arguments: Any) -> Any:
+        with java_errors():
+            try:
+                return getattr(engine, method)(self._handle, *arguments)
+            except Exception as error:
+                if getattr(error, "classname", "") == "java.lang.IllegalStateException":
+                    raise IndexFault(f"{self.path}: this index was closed: open it again") from None
+                raise
+
+    # ---------------------------------------------------------------------------------------------- statistics
+
+    @property
+    def document_count(self) -> int:
+        """N: the living documents, empty ones included."""
+        return self._facts.documents
+
+    @property
+    def segments(self) -> int:
+        return self._facts.segments
+
+    @property
+    def expanded(self) -> bool:
+        return self._facts.statistics.get("expansion", {}).get("documents", 0) > 0
+
+    @property
+    def has_positions(self) -> bool:
+        return bool(self._facts.statistics.get("contents", {}).get("positions", 0))
+
+    @property
+    def average_length(self) -> float:
+        """Mean number of terms in `contents` over the documents that have any."""
+        facts = self._facts.statistics.get("contents")
+        return facts["sum_total_term_freq"] / facts["documents"] if facts and facts["documents"] else 0.0
+
+    def _df(self, field: str, terms: Sequence[str]) -> list[int]:
+        if not terms:
+            return []
+        reply = to_bytes(self._call("df", field, pack_strings(terms)))
+        return list(Unpacker(reply).integers(len(terms)))
+
+    def df(self, terms: Sequence[str]) -> list[int]:
+        """Documents that hold each analysed term in `contents` or in `expansion` (exact). Never analyses again."""
+        return self._df("union", terms)
+
+    def field_df(self, field: str, terms: Sequence[str]) -> list[int]:
+        """df in one field: contents, expansion or facet."""
+        if field not in ("contents", "expansion", "facet"):
+            raise InputError(f"field {field!r}: df is known for contents, expansion and facet")
+        return self._df(field, terms)
+
+    def facet_df(self, facets: Sequence[str]) -> list[int]:
+        return self._df("facet", facets)
+
+    def window_df(self, windows: Sequence[Sequence[str]]) -> list[int]:
+        """Documents that hold the words of each window side by side in `contents`, or as an atom in `expansion`."""
+        if not windows:
+            return []
+        if any(len(window) < 2 for window in windows):
+            raise InputError("window_df counts windows of two or more words: use df for single terms")
+        data = b"".join(pack_strings(window) for window in windows)
+        reply = to_bytes(self._call("windowDf", len(windows).to_bytes(4, "little") + data))
+        return list(Unpacker(reply).integers(len(windows)))
+
+    def terms(self, field: str, least_df: int = 1, chunk: int = 100_000) -> Iterator[tuple[str, int]]:
+        """(term, df) of a field in the order of UTF-8 bytes, where df >= `least_df`."""
+        after = ""
+        while True:
+            reply = Unpacker(to_bytes(self._call("terms", field, least_df, after, chunk)))
+            count = 0
+            while not reply.done:
+                df = reply.integer()
+                after = reply.string()
+                count += 1
+                yield after, df
+            if count < chunk:
+                return
+
+    # ------------------------------------------------------------------------------------------------ analysis
+
+    def analyze(self, texts: Sequence[str]) -> list[list[str]]:
+        """The terms of each text under the index's own analyzer."""
+        return analyze(texts, self.manifest.analyzer)
+
+    # ----------------------------------------------------------------------------------------------- documents
+
+    def documents(self, docids: Sequence[str]) -> list[Document | None]:
+        """The documents as they were given, None where the index has no such docid.
+
+        Raises IndexFault where the index does not store its text.
+        """
+        if not self.manifest.stored_text:
+            raise IndexFault(f"{self.path}: does not store its documents' text: index with the text stored to read it")
+        reply = Unpacker(to_bytes(self._call("stored", pack_strings(docids))))
+        found: list[Document | None] = []
+        for docid in docids:
+            count = reply.integer()
+            fields = [(reply.string(), reply.string()) for _ in range(max(0, count))]
+            found.append(None if count < 0 else _document(docid, fields))
+        return found
+
+    def document(self, docid: str) -> Document:
+        """One document. Raises NotFoundError where the index has no such docid."""
+        (document,) = self.documents([docid])
+        if document is None:
+            raise NotFoundError(f"docid {docid!r} is not in {self.path}: choose one from a search")
+        return document
+
+    def lines(self, docid: str, offset: int = 1, limit: int = 200) -> LineRange:
+        """Up to `limit` lines of the document's text from line `offset` (from 1)."""
+        if offset < 1 or limit < 1:
+            raise InputError(f"offset {offset}, limit {limit}: both count from 1")
+        lines = _LINE.findall(self.document(docid).text)
+        if len(lines) > 1 and lines[-1] == "":
+            lines.pop()  # the empty match at the end of a text, unless the text is empty
+        chosen = lines[offset - 1 : offset - 1 + limit]
+        first, last = (offset, offset + len(chosen) - 1) if chosen else (0, 0)
+        return LineRange(docid, "".join(chosen), first, last, len(lines))
+
+    # -------------------------------------------------------------------------------------------------- search
+
+    def search(self, program: Program, k: int = 1000) -> Ranking:
+        """The best k documents. Raises ProgramError for clauses the index cannot run."""
+        if k < 1:
+            raise InputError(f"k = {k}: ask for at least 1 hit")
+        data = encode_program(program, self.manifest.value_fields)
+        reply = Unpacker(to_bytes(self._call("search", data, min(k, 2**31 - 1))))
+        count = reply.integer()
+        if count == 0:
+            return Ranking()
+        scores = reply.floats(count)
+        return Ranking(tuple(reply.rest().split(RECORD)), scores)
+
+    def explain(self, program: Program, docid: str) -> Contribution:
+        """What each clause adds to the document's score, and its rank. Raises NotFoundError."""
+        data = encode_program(program, self.manifest.value_fields)
+        try:
+            reply = Unpacker(to_bytes(self._call("explain", data, docid.encode())))
+        except JavaError as error:
+            if error.reason == "no such document":
+                raise NotFoundError(f"docid {docid!r} is not in {self.path}: choose one from a search") from None
+            raise
+        parts = reply.floats(len(program.clauses))
+        rank = reply.integer()
+        (score,) = reply.floats(1)
+        return Contribution(parts, score, rank or None)
+
+
+def _document(docid: str, fields: list[tuple[str, str]]) -> Document:
+    stored = dict(fields)
+    if "text" in stored:
+        values = {name[6:]: ast.literal_eval(value) for name, value in fields if name.startswith("value:")}
+        facets = tuple(value for name, value in fields if name == "facet")
+        return Document(docid, stored["text"], stored.get("title", ""), facets, stored.get("url"), values)
+    return _foreign(docid, stored)
+
+
+def _foreign(docid: str, stored: dict[str, str]) -> Document:
+    """A document of an index of Pyserini's: `raw` is the source record, JSON in most collections."""
+    raw = stored.get("raw", stored.get("contents", ""))
+    try:
+        record: object = json.loads(raw) if raw.lstrip().startswith("{") else None
+    except ValueError:
+        record = None
+    if isinstance(record, dict):
+        texts = {key: value for key, value in record.items() if isinstance(value, str)}  # pyright: ignore[reportUnknownVariableType]
+        text = texts.get("text", texts.get("contents"))
+        if text is not None:
+            return Document(docid, text, texts.get("title", ""), url=texts.get("url"))
+    return Document(docid, raw)
+
+
