@@ -174,14 +174,25 @@ class Index:
     def facet_df(self, facets: Sequence[str]) -> list[int]:
         return self._df("facet", facets)
 
+    def id_df(self, docids: Sequence[str]) -> list[int]:
+        """1 for each docid that the index holds, else 0."""
+        return self._df("id", docids)
+
     def window_df(self, windows: Sequence[Sequence[str]]) -> list[int]:
         """Documents that hold the words of each window side by side in `contents`, or as an atom in `expansion`."""
+        return self._window_df(windows, atoms=True)
+
+    def contents_window_df(self, windows: Sequence[Sequence[str]]) -> list[int]:
+        """Documents that hold the words of each window side by side in `contents`."""
+        return self._window_df(windows, atoms=False)
+
+    def _window_df(self, windows: Sequence[Sequence[str]], *, atoms: bool) -> list[int]:
         if not windows:
             return []
         if any(len(window) < 2 for window in windows):
             raise InputError("window_df counts windows of two or more words: use df for single terms")
         data = b"".join(pack_strings(window) for window in windows)
-        reply = to_bytes(self._call("windowDf", len(windows).to_bytes(4, "little") + data))
+        reply = to_bytes(self._call("windowDf", atoms, len(windows).to_bytes(4, "little") + data))
         return list(Unpacker(reply).integers(len(windows)))
 
     def terms(self, field: str, least_df: int = 1, chunk: int = 100_000) -> Iterator[tuple[str, int]]:

@@ -619,10 +619,10 @@ public final class Engine {
   }
 
   /**
-   * df of windows of several words: the documents that hold them side by side in contents, or as an atom in
-   * expansion. In: count, then for each window the number of its words and the words. Out: count int32.
+   * df of windows of several words: the documents that hold them side by side in contents, or (with atoms) as an atom
+   * in expansion. In: count, then for each window the number of its words and the words. Out: count int32.
    */
-  public static byte[] windowDf(int handle, byte[] windows) throws IOException {
+  public static byte[] windowDf(int handle, boolean atoms, byte[] windows) throws IOException {
     Reader reader = get(handle);
     IndexSearcher searcher = new IndexSearcher(reader.reader);
     boolean positions = FieldInfos.getMergedFieldInfos(reader.reader).fieldInfo(CONTENTS) != null
@@ -635,7 +635,7 @@ public final class Engine {
       for (int w = 0; w < words.length; w++) words[w] = string(in);
       BooleanQuery.Builder any = new BooleanQuery.Builder();
       if (positions) any.add(new PhraseQuery(CONTENTS, words), BooleanClause.Occur.SHOULD);
-      if (reader.expanded) any.add(new TermQuery(new Term(EXPANSION, String.join(" ", words))), BooleanClause.Occur.SHOULD);
+      if (atoms && reader.expanded) any.add(new TermQuery(new Term(EXPANSION, String.join(" ", words))), BooleanClause.Occur.SHOULD);
       out.put(searcher.count(any.build()));
     }
     return out.take();

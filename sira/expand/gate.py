@@ -1,0 +1,97 @@
+"""The document-side gate: which windows of the proposed phrases become postings.
+
+A window passes where its df on the base corpus is at most the bound; df 0 passes, since new vocabulary is the point. Only
+the words ABOVE the bound need be known, a few hundred by Zipf's law, so the gate is a look-up in a small table. A window of
+several words is at most as frequent as its rarest word; only where all its words are too common is it counted.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from sira.analysis import DEFAULT_MAX_DF_RATIO, DEFAULT_MAX_N, windows
+
+MAX_TERM_BYTES = 32766
+"""Lucene's limit on one term, in bytes of UTF-8."""
+
+
+@dataclass(frozen=True, slots=True)
+class GateSettings:
+    """tau, the longest window in words, and the most phrases taken of one document."""
+
+    max_df_ratio: float = DEFAULT_MAX_DF_RATIO
+    max_n: int = DEFAULT_MAX_N
+    max_phrases: int = 50
+
+
+@dataclass(slots=True)
+class DocumentGate:
+    """Applies the gate and counts its verdicts.
+
+    `common` holds the df of every word above the bound; `window_df` counts windows of several words on the base corpus
+    (asked only where every word is common; answers are kept).
+    """
+
+    bound: int
+    settings: GateSettings
+    common: Mapping[str, int]
+    window_df: Callable[[Sequence[tuple[str, ...]]], Sequence[int]]
+    counts: Counter[str] = field(default_factory=Counter[str])
+    _windows: dict[tuple[str, ...], int] = field(default_factory=dict[tuple[str, ...], int])
+
+    def filter(self, phrases: Sequence[Sequence[str]]) -> tuple[list[str], list[str]]:
+        """The words and the atoms (windows of several words, joined by blanks) of one document's analysed phrases.
+
+        A word that comes in several different phrases is listed once for each, so that agreement counts as term
+        frequency; a phrase that repeats another one counts once.
+        """
+        words: list[str] = []
+        atoms: list[str] = []
+        counts, common = self.counts, self.common
+        seen: set[tuple[str, ...]] = set()
+        for phrase in phrases:
+            terms = tuple(phrase)
+            if not terms:
+                counts["phrases_empty"] += 1
+                continue
+            if terms in seen:
+                counts["phrases_duplicate"] += 1
+                continue
+            if len(seen) == self.settings.max_phrases:
+                counts["phrases_over_quota"] += 1
+                continue
+            seen.add(terms)
+            for term in terms:
+                if term in common:
+                    counts["windows_too_common"] += 1
+                elif len(term) > MAX_TERM_BYTES // 4 and len(term.encode()) > MAX_TERM_BYTES:
+                    counts["windows_too_long"] += 1
+                else:
+                    words.append(term)
+            if len(terms) > 1 and self.settings.max_n > 1:
+                atoms += self._atoms(terms)
+        counts["phrases_kept"] += len(seen)
+        counts["windows_kept"] += len(words) + len(atoms)
+        return words, atoms
+
+    def _atoms(self, terms: tuple[str, ...]) -> Iterable[str]:
+        for window in windows(terms, self.settings.max_n):
+            if len(window) == 1:
+                continue
+            if all(word in self.common for word in window) and self._df(window) > self.bound:
+                self.counts["windows_too_common"] += 1
+                continue
+            atom = " ".join(window)
+            if len(atom) > MAX_TERM_BYTES // 4 and len(atom.encode()) > MAX_TERM_BYTES:
+                self.counts["windows_too_long"] += 1
+                continue
+            yield atom
+
+    def _df(self, window: tuple[str, ...]) -> int:
+        known = self._windows.get(window)
+        if known is None:
+            (known,) = self.window_df([window])
+            self._windows[window] = known
+        return known

@@ -1,0 +1,86 @@
+"""Reading expansion stores: JSON Lines, one row a document (`docid`, `phrases`, optional `status` and `expires`)."""
+
+from __future__ import annotations
+
+import datetime as dt
+import gzip
+import hashlib
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import IO, Any, cast
+
+from sira.errors import InputError
+from sira.records import Expansion, Place
+
+SUFFIXES = (".jsonl", ".jsonl.gz")
+
+
+def store_files(path: Path) -> list[Path]:
+    """The shards of a store, sorted by name; a single file is a store of one shard. Raises InputError without any."""
+    if path.is_file():
+        return [path]
+    files = sorted(file for file in path.glob("*") if file.name.endswith(SUFFIXES)) if path.is_dir() else []
+    if not files:
+        raise InputError(f"{path}: no expansion store: give a .jsonl or .jsonl.gz file, or a folder of them")
+    return files
+
+
+def open_text(path: Path) -> IO[str]:
+    return cast(
+        IO[str],
+        gzip.open(path, "rt", encoding="utf-8-sig") if path.name.endswith(".gz") else path.open(encoding="utf-8-sig"),
+    )
+
+
+def json_rows(path: Path) -> Iterator[tuple[Place, dict[str, Any]]]:
+    """The JSON objects of a .jsonl or .jsonl.gz file. Raises InputError naming file and line."""
+    number = 0
+    try:
+        with open_text(path) as lines:
+            for number, line in enumerate(lines, 1):
+                if not line.strip():
+                    continue
+                row = json.loads(line)
+                if not isinstance(row, dict):
+                    raise InputError(f"{path}, line {number}: a row must be a JSON object")
+                yield Place(str(path), number), cast(dict[str, Any], row)
+    except (ValueError, EOFError) as error:
+        raise InputError(f"{path}, line {number + 1 if isinstance(error, EOFError) else number}: {error}") from None
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read ({error.strerror or error})") from None
+
+
+def read_expansions(path: str | Path) -> Iterator[tuple[Place, Expansion]]:
+    """Stream the rows of a store. Rows whose status is not `ok` or `truncated` keep the phrases they hold.
+
+    Raises InputError naming file, line and field.
+    """
+    for file in store_files(Path(path)):
+        for place, row in json_rows(file):
+            yield place, _expansion(place, row)
+
+
+def _expansion(place: Place, row: dict[str, Any]) -> Expansion:
+    docid, phrases = row.get("docid"), row.get("phrases")
+    if not isinstance(docid, str | int) or isinstance(docid, bool) or docid == "":
+        raise InputError(f"{place}: `docid` is missing or no string")
+    if not isinstance(phrases, list) or not all(isinstance(item, str) for item in cast(list[object], phrases)):
+        raise InputError(f"{place}: docid {docid!r}: `phrases` must be a list of strings")
+    expires = row.get("expires")
+    if expires is not None:
+        try:
+            dt.date.fromisoformat(expires)
+        except (TypeError, ValueError):
+            raise InputError(f"{place}: docid {docid!r}: `expires` must be a date, YYYY-MM-DD") from None
+    return Expansion(str(docid), tuple(cast(list[str], phrases)), str(row.get("status", "ok")), expires)
+
+
+def store_fingerprint(path: str | Path) -> str:
+    """SHA-256 over the shards' bytes as stored, in name order."""
+    digest = hashlib.sha256()
+    for file in store_files(Path(path)):
+        with file.open("rb") as data:
+            while chunk := data.read(1 << 20):
+                digest.update(chunk)
+    return digest.hexdigest()
