@@ -55,8 +55,9 @@ class SkipReason(StrEnum):
     MISSING_ID = "missing_id"
     INVALID_ID = "invalid_id"
     MISSING_TEXT = "missing_text"
+    INVALID_FIELD = "invalid_field"
     INVALID_UNICODE = "invalid_unicode"
-    DUPLICATE = "duplicate"
+    DUPLICATE_ID = "duplicate_id"
 
 
 class Skip(NamedTuple):
@@ -99,6 +100,12 @@ class SketchPhrase:
     text: str
     role: Role = "should"
     weight: float | None = None
+
+    def __post_init__(self) -> None:
+        if self.weight is not None and not (isfinite(self.weight) and self.weight >= 0):
+            raise InputError(f"phrase {self.text!r} has the weight {self.weight}: weights are finite numbers >= 0")
+        if self.role not in ("should", "must", "must_not"):
+            raise InputError(f"phrase {self.text!r} has the role {self.role!r}: choose should, must or must_not")
 
 
 @dataclass(frozen=True, slots=True)

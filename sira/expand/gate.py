@@ -44,11 +44,10 @@ class DocumentGate:
     def filter(self, phrases: Sequence[Sequence[str]]) -> tuple[list[str], list[str]]:
         """The words and the atoms (windows of several words, joined by blanks) of one document's analysed phrases.
 
-        A word that comes in several different phrases is listed once for each, so that agreement counts as term
-        frequency; a phrase that repeats another one counts once.
+        Each is listed once, in the order of first appearance, however many phrases hold it.
         """
-        words: list[str] = []
-        atoms: list[str] = []
+        words: dict[str, None] = {}
+        atoms: dict[str, None] = {}
         counts, common = self.counts, self.common
         seen: set[tuple[str, ...]] = set()
         for phrase in phrases:
@@ -69,12 +68,12 @@ class DocumentGate:
                 elif len(term) > MAX_TERM_BYTES // 4 and len(term.encode()) > MAX_TERM_BYTES:
                     counts["windows_too_long"] += 1
                 else:
-                    words.append(term)
+                    words[term] = None
             if len(terms) > 1 and self.settings.max_n > 1:
-                atoms += self._atoms(terms)
+                atoms |= dict.fromkeys(self._atoms(terms))
         counts["phrases_kept"] += len(seen)
         counts["windows_kept"] += len(words) + len(atoms)
-        return words, atoms
+        return list(words), list(atoms)
 
     def _atoms(self, terms: tuple[str, ...]) -> Iterable[str]:
         for window in windows(terms, self.settings.max_n):

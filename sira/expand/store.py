@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import datetime as dt
-import gzip
 import hashlib
-import json
 from collections.abc import Iterator
 from pathlib import Path
-from typing import IO, Any, cast
+from typing import Any, cast
 
+from sira.corpora.rows import json_rows
 from sira.errors import InputError
 from sira.records import Expansion, Place
 
@@ -24,31 +23,6 @@ def store_files(path: Path) -> list[Path]:
     if not files:
         raise InputError(f"{path}: no expansion store: give a .jsonl or .jsonl.gz file, or a folder of them")
     return files
-
-
-def open_text(path: Path) -> IO[str]:
-    return cast(
-        IO[str],
-        gzip.open(path, "rt", encoding="utf-8-sig") if path.name.endswith(".gz") else path.open(encoding="utf-8-sig"),
-    )
-
-
-def json_rows(path: Path) -> Iterator[tuple[Place, dict[str, Any]]]:
-    """The JSON objects of a .jsonl or .jsonl.gz file. Raises InputError naming file and line."""
-    number = 0
-    try:
-        with open_text(path) as lines:
-            for number, line in enumerate(lines, 1):
-                if not line.strip():
-                    continue
-                row = json.loads(line)
-                if not isinstance(row, dict):
-                    raise InputError(f"{path}, line {number}: a row must be a JSON object")
-                yield Place(str(path), number), cast(dict[str, Any], row)
-    except (ValueError, EOFError) as error:
-        raise InputError(f"{path}, line {number + 1 if isinstance(error, EOFError) else number}: {error}") from None
-    except OSError as error:
-        raise InputError(f"{path}: cannot be read ({error.strerror or error})") from None
 
 
 def read_expansions(path: str | Path) -> Iterator[tuple[Place, Expansion]]:

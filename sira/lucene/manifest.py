@@ -19,6 +19,7 @@ class Manifest:
     """The facts of one index.
 
     `read` = `indexed` + the sum of `skipped`; `documents` are those searchable now (after additions and deletions).
+    `expansion_words` is the sum of the lengths of all expansions, in words.
     `dropped` counts parts of indexed documents that could not be kept (facets above Lucene's term limit, values that are
     no number or date). `expansion` says where the expansions came from and how they were gated; None without.
     """
@@ -37,6 +38,7 @@ class Manifest:
     stored_text: bool = True
     corpus_fingerprint: str | None = None
     expansion: dict[str, Any] | None = None
+    expansion_words: int = 0
     statistics: dict[str, dict[str, int]] = field(default_factory=dict[str, dict[str, int]])
     sira_version: str = ""
     lucene_version: str = ""

@@ -99,7 +99,7 @@ class Index:
             )
         try:
             with java_errors():
-                self._handle: int = engine.openReader(str(self.path))
+                self._handle: int = engine.openReader(str(self.path), manifest.expansion_words if manifest else -1)
                 self._facts = describe(self._handle)
         except JavaError as error:
             raise IndexFault(f"{self.path}: Lucene cannot open it ({error.reason}): build the index again") from None

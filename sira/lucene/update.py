@@ -37,7 +37,7 @@ ROWS = 1000
 
 @dataclass(frozen=True, slots=True)
 class ExpansionTerms:
-    """What becomes postings of `expansion` for one document: words (with repeats) and atoms of several words."""
+    """What becomes postings of `expansion` for one document: words, and atoms of several words."""
 
     docid: str
     words: list[str]

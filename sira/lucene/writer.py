@@ -202,9 +202,10 @@ def seal(folder: Path, manifest: Manifest) -> Manifest:
     from sira.lucene.reader import describe
 
     with java_errors():
-        handle = engine.openReader(str(folder))
+        handle = engine.openReader(str(folder), -1)
         try:
             facts = describe(handle)
+            words = engine.expansionWords(handle)
             version = engine.luceneVersion()
         finally:
             engine.close(handle)
@@ -212,6 +213,7 @@ def seal(folder: Path, manifest: Manifest) -> Manifest:
         manifest,
         documents=facts.documents,
         statistics=facts.statistics,
+        expansion_words=words,
         sira_version=__version__,
         lucene_version=version,
         created=dt.datetime.now(dt.UTC).isoformat(timespec="seconds"),
@@ -253,7 +255,7 @@ class Counts:
                 self.indexed -= 1
                 self.empty -= not record.contents.strip()
                 detail = f"docid {record.docid!r} stands also at {first[record.docid]}, which is kept"
-                self.skip(place, Skip(SkipReason.DUPLICATE, detail, record.docid))
+                self.skip(place, Skip(SkipReason.DUPLICATE_ID, detail, record.docid))
             else:
                 first[record.docid] = place
 

@@ -152,14 +152,17 @@ public final class Engine {
 
   /** "english" is Anserini's default (Porter, Lucene's stop words); any other name is a class of Lucene's. */
   private static Analyzer analyzer(String name) {
-    return ANALYZERS.computeIfAbsent(name, key -> {
-      if (key.equals("english")) return io.anserini.analysis.DefaultEnglishAnalyzer.newDefaultInstance();
-      try {
-        return (Analyzer) Class.forName(key).getDeclaredConstructor().newInstance();
-      } catch (ReflectiveOperationException e) {
-        throw new IllegalArgumentException("no analyzer " + key, e);
-      }
-    });
+    Analyzer known = ANALYZERS.get(name);
+    if (known != null) return known;
+    try {
+      known = name.equals("english")
+          ? io.anserini.analysis.DefaultEnglishAnalyzer.newDefaultInstance()
+          : (Analyzer) Class.forName(name).getDeclaredConstructor().newInstance();
+    } catch (ReflectiveOperationException e) {
+      throw new IllegalArgumentException("no analyzer " + name, e);
+    }
+    ANALYZERS.put(name, known);
+    return known;
   }
 
   /** Texts parted by RECORD in; for each text its terms, parted by UNIT, out, texts parted by RECORD. */
@@ -214,7 +217,15 @@ public final class Engine {
     return config;
   }
 
-  private record Writer(Directory directory, IndexWriter writer) implements AutoCloseable {
+  private static final class Writer implements AutoCloseable {
+    final Directory directory;
+    final IndexWriter writer;
+
+    Writer(Path path, IndexWriterConfig config) throws IOException {
+      directory = FSDirectory.open(path);
+      writer = new IndexWriter(directory, config);
+    }
+
     @Override
     public void close() throws IOException {
       if (writer.isOpen()) writer.rollback();
@@ -223,8 +234,7 @@ public final class Engine {
   }
 
   public static int openWriter(String path, String analyzer, double bufferMb, boolean create) throws IOException {
-    Directory directory = FSDirectory.open(Path.of(path));
-    return register(new Writer(directory, new IndexWriter(directory, config(analyzer(analyzer), bufferMb, create))));
+    return register(new Writer(Path.of(path), config(analyzer(analyzer), bufferMb, create)));
   }
 
   /**
@@ -232,7 +242,7 @@ public final class Engine {
    * (count, value), numbers (count, name, 'l' or 'd', 8 bytes). Safe from several threads.
    */
   public static void addDocuments(int handle, byte[] batch) throws IOException {
-    IndexWriter writer = Engine.<Writer>get(handle).writer();
+    IndexWriter writer = Engine.<Writer>get(handle).writer;
     ByteBuffer in = in(batch);
     for (int n = in.getInt(); n > 0; n--) writer.addDocument(document(in));
   }
@@ -262,7 +272,7 @@ public final class Engine {
 
   /** Deletes by id (count, then ids). Returns nothing; ids that are absent are no error. */
   public static void deleteDocuments(int handle, byte[] ids) throws IOException {
-    IndexWriter writer = Engine.<Writer>get(handle).writer();
+    IndexWriter writer = Engine.<Writer>get(handle).writer;
     ByteBuffer in = in(ids);
     for (int n = in.getInt(); n > 0; n--) writer.deleteDocuments(new Term(ID, BytesRef.deepCopyOf(bytes(in))));
   }
@@ -272,7 +282,7 @@ public final class Engine {
    * deleted. Found on the finished postings, so that no list of ids is held while a corpus streams through.
    */
   public static byte[] duplicates(int handle, boolean keepFirst) throws IOException {
-    IndexWriter writer = Engine.<Writer>get(handle).writer();
+    IndexWriter writer = Engine.<Writer>get(handle).writer;
     List<BytesRef> found = new ArrayList<>();
     long deleted = 0;
     try (DirectoryReader reader = DirectoryReader.open(writer)) {
@@ -313,7 +323,7 @@ public final class Engine {
 
   /** Merges deletions away, so that df and lengths count living documents only, then commits and waits for merges. */
   public static void commit(int handle) throws IOException {
-    IndexWriter writer = Engine.<Writer>get(handle).writer();
+    IndexWriter writer = Engine.<Writer>get(handle).writer;
     if (writer.hasDeletions()) writer.forceMergeDeletes(true);
     writer.commit();
     writer.getConfig().getMergeScheduler().close();
@@ -511,10 +521,13 @@ public final class Engine {
     final Directory directory;
     final DirectoryReader reader;
     final boolean expanded;
+    /** Words (not atoms) in all expansions, the sum of their lengths; -1 where it is not known. */
+    final long words;
     /** df of the union of contents and expansion for terms that stand in both; filled as terms are asked for. */
     final Map<BytesRef, Integer> union = new ConcurrentHashMap<>();
 
-    Reader(Path path) throws IOException {
+    Reader(Path path, long words) throws IOException {
+      this.words = words;
       directory = FSDirectory.open(path);
       reader = DirectoryReader.open(directory);
       expanded = MultiTerms.getTerms(reader, EXPANSION) != null;
@@ -551,8 +564,22 @@ public final class Engine {
     }
   }
 
-  public static int openReader(String path) throws IOException {
-    return register(new Reader(Path.of(path)));
+  public static int openReader(String path, long words) throws IOException {
+    return register(new Reader(Path.of(path), words));
+  }
+
+  /** The occurrences of single words in all expansions; the other terms are atoms, which have a blank inside. */
+  public static long expansionWords(int handle) throws IOException {
+    Terms terms = MultiTerms.getTerms(Engine.<Reader>get(handle).reader, EXPANSION);
+    long words = 0;
+    if (terms == null) return words;
+    TermsEnum dictionary = terms.iterator();
+    for (BytesRef term = dictionary.next(); term != null; term = dictionary.next()) {
+      boolean atom = false;
+      for (int i = 0; i < term.length && !atom; i++) atom = term.bytes[term.offset + i] == ' ';
+      if (!atom) words += dictionary.totalTermFreq();
+    }
+    return words;
   }
 
   /** Lines `key TAB value`: documents, segments, and for each indexed field its statistics and options. */
@@ -710,19 +737,33 @@ public final class Engine {
     }
   }
 
-  /** bm25f needs the df of the union; stock CombinedFieldQuery takes the larger one of the two fields. */
-  private static final class UnionSearcher extends IndexSearcher {
+  /**
+   * Lucene's statistics with two corrections. For bm25f a term's df is that of the union; stock CombinedFieldQuery takes the
+   * larger one of the two fields. The average length of expansions counts words, as their norms do, and not atoms.
+   */
+  private static final class Searcher extends IndexSearcher {
     private final Reader source;
+    private final boolean union;
 
-    UnionSearcher(Reader source) {
+    Searcher(Reader source, boolean union) {
       super(source.reader);
       this.source = source;
+      this.union = union;
+    }
+
+    @Override
+    public CollectionStatistics collectionStatistics(String field) throws IOException {
+      CollectionStatistics stock = super.collectionStatistics(field);
+      if (stock == null || source.words < 0 || !field.equals(EXPANSION)) return stock;
+      long words = Math.max(source.words, stock.docCount()); // a document of atoms only has length 1
+      long df = Math.max(stock.docCount(), Math.min(stock.sumDocFreq(), words));
+      return new CollectionStatistics(field, stock.maxDoc(), stock.docCount(), words, df);
     }
 
     @Override
     public TermStatistics termStatistics(Term term, int df, long ttf) throws IOException {
       boolean contents = term.field().equals(CONTENTS);
-      if (!contents && !term.field().equals(EXPANSION)) return super.termStatistics(term, df, ttf);
+      if (!union || !contents && !term.field().equals(EXPANSION)) return super.termStatistics(term, df, ttf);
       int other = source.reader.docFreq(new Term(contents ? EXPANSION : CONTENTS, term.bytes()));
       int union = source.union(term.bytes(), contents ? df : other, contents ? other : df);
       return new TermStatistics(term.bytes(), union, Math.max(ttf, union));
@@ -755,7 +796,7 @@ public final class Engine {
       double scale = bm25f && fields && expansion < 1 ? 1 / expansion : 1;
       contentsWeight = (float) scale;
       expansionWeight = (float) (expansion * scale);
-      searcher = bm25f && fields ? new UnionSearcher(source) : new IndexSearcher(source.reader);
+      searcher = new Searcher(source, bm25f && fields);
       searcher.setSimilarity(new Similarities((float) (k1 * scale), (float) b));
       clauses = in.getInt();
       for (int i = 0; i < clauses; i++) clause(i, in);

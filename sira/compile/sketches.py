@@ -1,0 +1,59 @@
+"""Reading sketches: JSON Lines, one topic a row: `qid`, `phrases` (strings, or objects with text, role, weight), `facets`."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any, cast
+
+from sira.corpora.rows import json_rows
+from sira.errors import InputError
+from sira.records import Sketch, SketchPhrase
+
+MAX_PHRASES = 10_000
+
+
+def sketch_from_json(row: object, place: str) -> Sketch:
+    """One decoded row. Raises InputError naming the place, the field and the fault."""
+    if not isinstance(row, dict):
+        raise InputError(f"{place}: a sketch must be a JSON object with qid and phrases")
+    data = cast(dict[str, Any], row)
+    qid = data.get("qid")
+    if not isinstance(qid, str | int) or isinstance(qid, bool) or qid == "":
+        raise InputError(f"{place}: `qid` is missing or no string")
+    phrases, facets = data.get("phrases", []), data.get("facets", [])
+    if not isinstance(phrases, list) or len(cast(list[Any], phrases)) > MAX_PHRASES:
+        raise InputError(f"{place}: topic {qid!r}: `phrases` must be a list of at most {MAX_PHRASES} items")
+    if not isinstance(facets, list) or not all(isinstance(item, str) for item in cast(list[Any], facets)):
+        raise InputError(f"{place}: topic {qid!r}: `facets` must be a list of strings")
+    try:
+        parsed = tuple(_phrase(item) for item in cast(list[Any], phrases))
+    except InputError as error:
+        raise InputError(f"{place}: topic {qid!r}: {error}") from None
+    return Sketch(str(qid), parsed, tuple(cast(list[str], facets)))
+
+
+def _phrase(item: Any) -> SketchPhrase:
+    if isinstance(item, str):
+        return SketchPhrase(item)
+    if not isinstance(item, dict):
+        raise InputError(f"phrase {item!r}: write a string, or an object with text, role and weight")
+    fields = cast(dict[str, Any], item)
+    unknown = set(fields) - {"text", "role", "weight"}
+    if unknown or not isinstance(fields.get("text"), str):
+        raise InputError(f"phrase {json.dumps(item)[:80]}: it needs `text`, and may have `role` and `weight` only")
+    weight = fields.get("weight")
+    if weight is not None and (isinstance(weight, bool) or not isinstance(weight, int | float)):
+        raise InputError(f"phrase {fields['text']!r} has the weight {weight!r}: weights are finite numbers >= 0")
+    return SketchPhrase(fields["text"], fields.get("role", "should"), weight)
+
+
+def read_sketches(path: str | Path) -> dict[str, Sketch]:
+    """All sketches of a .jsonl or .jsonl.gz file by qid. Raises InputError naming file, line and field."""
+    sketches: dict[str, Sketch] = {}
+    for place, row in json_rows(Path(path)):
+        sketch = sketch_from_json(row, str(place))
+        if sketch.qid in sketches:
+            raise InputError(f"{place}: topic {sketch.qid!r} has a sketch already: keep one a topic")
+        sketches[sketch.qid] = sketch
+    return sketches
