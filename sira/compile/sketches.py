@@ -1,8 +1,13 @@
-"""Reading sketches: JSON Lines, one topic a row: `qid`, `phrases` (strings, or objects with text, role, weight), `facets`."""
+"""Reading sketches: JSON Lines, one topic a row: `qid`, `phrases` (strings, or objects with text, role, weight), `facets`.
+
+Keyword lists of other tools are read as they are: `query_id` for qid, and a `text` of keywords parted by commas,
+semicolons or line ends for phrases.
+"""
 
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any, cast
 
@@ -12,16 +17,22 @@ from sira.records import Sketch, SketchPhrase
 
 MAX_PHRASES = 10_000
 
+_PARTS = re.compile(r"[,;\n]")
+
 
 def sketch_from_json(row: object, place: str) -> Sketch:
     """One decoded row. Raises InputError naming the place, the field and the fault."""
     if not isinstance(row, dict):
         raise InputError(f"{place}: a sketch must be a JSON object with qid and phrases")
     data = cast(dict[str, Any], row)
-    qid = data.get("qid")
+    qid = data.get("qid", data.get("query_id"))
     if not isinstance(qid, str | int) or isinstance(qid, bool) or qid == "":
         raise InputError(f"{place}: `qid` is missing or no string")
-    phrases, facets = data.get("phrases", []), data.get("facets", [])
+    phrases, facets = data.get("phrases"), data.get("facets", [])
+    if phrases is None and isinstance(data.get("text"), str):
+        phrases = [part.strip() for part in _PARTS.split(data["text"]) if part.strip()]
+    if phrases is None:
+        phrases = []
     if not isinstance(phrases, list) or len(cast(list[Any], phrases)) > MAX_PHRASES:
         raise InputError(f"{place}: topic {qid!r}: `phrases` must be a list of at most {MAX_PHRASES} items")
     if not isinstance(facets, list) or not all(isinstance(item, str) for item in cast(list[Any], facets)):
@@ -43,8 +54,11 @@ def _phrase(item: Any) -> SketchPhrase:
     if unknown or not isinstance(fields.get("text"), str):
         raise InputError(f"phrase {json.dumps(item)[:80]}: it needs `text`, and may have `role` and `weight` only")
     weight = fields.get("weight")
-    if weight is not None and (isinstance(weight, bool) or not isinstance(weight, int | float)):
-        raise InputError(f"phrase {fields['text']!r} has the weight {weight!r}: weights are finite numbers >= 0")
+    if weight is not None:
+        try:
+            weight = float("nan") if isinstance(weight, bool | str) else float(weight)
+        except (TypeError, ValueError, OverflowError):
+            weight = float("nan")
     return SketchPhrase(fields["text"], fields.get("role", "should"), weight)
 
 

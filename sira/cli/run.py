@@ -1,0 +1,41 @@
+"""`sira run`: an experiment from a TOML file into a results folder."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+
+from sira.errors import InputError
+
+HELP = "run an experiment from a TOML file into a results folder"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("config", type=Path, help="the experiment, such as eval_configs/scifact.toml")
+    parser.add_argument("--out", type=Path, required=True, metavar="DIR", help="the results folder; an unfinished one is resumed")
+    parser.add_argument(
+        "--collection",
+        action="append",
+        default=[],
+        metavar="NAME=SOURCE",
+        help="another source for a collection of the experiment, such as scifact=beir:FOLDER",
+    )
+    parser.add_argument("--quiet", action="store_true", help="no progress bars")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    from sira.evaluate.config import read_experiment
+    from sira.evaluate.runner import run_experiment
+
+    sources: dict[str, str] = {}
+    for text in arguments.collection:
+        name, equals, source = text.partition("=")
+        if not (name and equals and source):
+            raise InputError(f"--collection {text!r}: write NAME=SOURCE, such as scifact=beir:FOLDER")
+        sources[name] = source
+    experiment = read_experiment(arguments.config, sources)
+    run_experiment(experiment, arguments.out, progress=not arguments.quiet)
+    sys.stdout.write((arguments.out / "report.md").read_text(encoding="utf-8"))
+    print(f"sira: results in {arguments.out}", file=sys.stderr)
+    return 0

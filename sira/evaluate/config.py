@@ -1,0 +1,198 @@
+"""An experiment as TOML: collections x systems. Every key is checked; every default is written into the results."""
+
+from __future__ import annotations
+
+import os
+import re
+import tomllib
+from pathlib import Path
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+
+from sira.compile import CompileSettings
+from sira.errors import InputError, SiraError
+from sira.evaluate.metrics import DEFAULT_MEASURES, Measure
+from sira.expand.gate import GateSettings
+from sira.program import PROFILES, Scoring
+
+_NAME = r"^[A-Za-z0-9][A-Za-z0-9._+-]*$"
+_VARIABLE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
+
+
+class _Strict(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class Gate(_Strict):
+    """The document-side gate; see sira.expand.gate.GateSettings."""
+
+    max_df_ratio: float = GateSettings().max_df_ratio
+    max_n: int = Field(GateSettings().max_n, ge=1)
+    max_phrases: int = Field(GateSettings().max_phrases, ge=1)
+
+    def settings(self) -> GateSettings:
+        return GateSettings(self.max_df_ratio, self.max_n, self.max_phrases)
+
+
+class CollectionConfig(_Strict):
+    """Where documents, topics and judgments come from, and the recorded replies that belong to them.
+
+    Paths are relative to the TOML file and may hold ${VARIABLES} of the environment. `split` is checked for selection:
+    nothing is ever chosen on a test split, and this runner chooses nothing.
+    """
+
+    name: str = Field(pattern=_NAME)
+    source: str
+    split: str | None = None
+    analyzer: str = "english"
+    expansions: str | None = None
+    gate: Gate = Gate()
+    sketches: dict[str, str] = {}
+    ignore_self_hits: bool | None = None
+
+
+class SystemConfig(_Strict):
+    """One row of the table. `documents`: `plain`, `expanded`, or the control `shuffled` (phrases of other documents)."""
+
+    name: str = Field(pattern=_NAME)
+    kind: str
+    documents: Literal["plain", "expanded", "shuffled"] = "plain"
+    gate: Gate | None = None
+    sketches: str | None = None
+    shuffle_sketches: bool = False
+    profile: Literal["anserini", "sira", "long"] = "anserini"
+    k1: float | None = None
+    b: float | None = None
+    combine: Literal["bm25f", "sum"] = "bm25f"
+    document_weight: float = Scoring().expansion_weight
+    expansion_weight: float = CompileSettings().expansion_weight
+    max_df_ratio: float = CompileSettings().max_df_ratio
+    ngrams: Literal["off", "atoms", "atoms+phrases"] = "off"
+    max_n: int = CompileSettings().max_n
+    max_terms: int | None = None
+
+    def settings(self) -> CompileSettings:
+        profile = PROFILES[self.profile]
+        scoring = Scoring(
+            self.combine,
+            profile.k1 if self.k1 is None else self.k1,
+            profile.b if self.b is None else self.b,
+            self.document_weight,
+        )
+        return CompileSettings(
+            self.expansion_weight, self.max_df_ratio, self.ngrams, self.max_n, self.max_terms, scoring
+        )
+
+
+class Experiment(_Strict):
+    """The whole file."""
+
+    name: str = Field(pattern=_NAME)
+    about: str = ""
+    caveat: str = ""
+    baseline: str
+    depth: int = Field(1000, ge=1)
+    measures: tuple[str, ...] = DEFAULT_MEASURES
+    ties: Literal["run", "trec"] = "run"
+    collections: tuple[CollectionConfig, ...] = Field(min_length=1)
+    systems: tuple[SystemConfig, ...] = Field(min_length=1)
+
+    @model_validator(mode="after")
+    def _consistent(self) -> Experiment:
+        for what, names in (
+            ("collection", [item.name for item in self.collections]),
+            ("system", [item.name for item in self.systems]),
+        ):
+            twice = sorted({name for name in names if names.count(name) > 1})
+            if twice:
+                raise ValueError(f"{what} {twice[0]!r} stands twice: names must differ")
+        if self.baseline not in {system.name for system in self.systems}:
+            raise ValueError(f"baseline {self.baseline!r} is none of the systems")
+        for system in self.systems:
+            for collection in self.collections:
+                if system.documents != "plain" and collection.expansions is None:
+                    raise ValueError(f"system {system.name!r}: collection {collection.name!r} names no expansions")
+                if system.sketches is not None and system.sketches not in collection.sketches:
+                    known = ", ".join(collection.sketches) or "none"
+                    raise ValueError(
+                        f"system {system.name!r}: collection {collection.name!r} has no sketches "
+                        f"{system.sketches!r}; it has: {known}"
+                    )
+        for measure in self.measures:
+            cut = _checked(measure).k
+            if cut is not None and cut > self.depth:
+                raise ValueError(f"measure {measure} needs a depth of {cut}; depth is {self.depth}")
+        return self
+
+
+def _checked(measure: str) -> Measure:
+    try:
+        return Measure.parse(measure)
+    except InputError as error:
+        raise ValueError(str(error)) from None
+
+
+def read_experiment(path: str | Path, sources: dict[str, str] | None = None) -> Experiment:
+    """Read and check a TOML file. `sources` replaces the source of collections by name.
+
+    Raises InputError naming the file, the key and the fault.
+    """
+    path = Path(path)
+    try:
+        data = tomllib.loads(path.read_text(encoding="utf-8-sig"))
+    except FileNotFoundError:
+        raise InputError(f"{path}: there is no such file; check the path") from None
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(f"{path}: cannot be read ({error})") from None
+    except tomllib.TOMLDecodeError as error:
+        raise InputError(f"{path}: not TOML: {error}") from None
+    try:
+        experiment = Experiment.model_validate(data)
+        for system in experiment.systems:
+            system.settings()
+    except ValidationError as error:
+        first = error.errors()[0]
+        place = ".".join(str(part) for part in first["loc"])
+        raise InputError(f"{path}: {place + ': ' if place else ''}{first['msg']}") from None
+    except SiraError as error:
+        raise InputError(f"{path}: {error}") from None
+    return _located(experiment, path.parent, sources or {})
+
+
+def _located(experiment: Experiment, folder: Path, sources: dict[str, str]) -> Experiment:
+    unknown = set(sources) - {item.name for item in experiment.collections}
+    if unknown:
+        raise InputError(f"--collection {sorted(unknown)[0]!r}: the experiment has no collection of that name")
+
+    def place(text: str) -> str:
+        return str(folder / _filled(text))
+
+    collections = tuple(
+        item.model_copy(
+            update={
+                "source": sources.get(item.name) or _source(item.source, folder),
+                "expansions": None if item.expansions is None else place(item.expansions),
+                "sketches": {name: place(text) for name, text in item.sketches.items()},
+            }
+        )
+        for item in experiment.collections
+    )
+    return experiment.model_copy(update={"collections": collections})
+
+
+def _filled(text: str) -> str:
+    def value(match: re.Match[str]) -> str:
+        found = os.environ.get(match[1])
+        if found is None:
+            raise InputError(f"{text}: the environment variable {match[1]} is not set: set it to the folder it stands for")
+        return found
+
+    return _VARIABLE.sub(value, text)
+
+
+def _source(text: str, folder: Path) -> str:
+    scheme, colon, rest = _filled(text).partition(":")
+    if colon and scheme in ("beir", "jsonl"):
+        return f"{scheme}:{folder / rest}"
+    return _filled(text)

@@ -1,0 +1,38 @@
+"""SIRA (arXiv 2605.06647): the topic's words and a gated sketch as one weighted BM25 program.
+
+One LLM call a topic (here: a recorded sketch), one search. With no sketch for a topic it is plain BM25, and the
+report says for how many topics that was so.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from sira.compile import CompileSettings, Statistics, compile_sketch
+from sira.program import Program
+from sira.records import Sketch, Topic
+
+SHUFFLE_SEED = 20260511
+
+
+@dataclass(frozen=True, slots=True)
+class Sira:
+    """Programs from sketches by qid."""
+
+    settings: CompileSettings
+    sketches: Mapping[str, Sketch]
+    llm_calls: int = 1
+
+    def program(self, topic: Topic, statistics: Statistics) -> Program:
+        return compile_sketch(topic, self.sketches.get(topic.qid), statistics, self.settings)
+
+
+def shuffled(sketches: Mapping[str, Sketch]) -> dict[str, Sketch]:
+    """A control: every topic gets the sketch of another one (a cyclic shift of a seeded permutation)."""
+    qids = sorted(sketches)
+    random.Random(SHUFFLE_SEED).shuffle(qids)
+    return {
+        qid: replace(sketches[other], qid=qid) for qid, other in zip(qids, [*qids[1:], *qids[:1]], strict=True)
+    }
