@@ -1,0 +1,99 @@
+"""`sira search`: plain BM25, with a sketch, or a program from a file; hits on the terminal or a TREC run."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from sira.cli.options import add_index, add_settings, add_sketch, open_index, programs, read_program, topics_and_sketches
+from sira.errors import InputError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from sira.lucene.reader import Index
+    from sira.program import Program
+    from sira.search import Searched
+
+HELP = "search an index: plain BM25, or with sketches"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("query", nargs="?", help="a query; or --topics, or --program")
+    add_index(parser)
+    parser.add_argument("-k", type=int, metavar="N", help="hits a query (10; 1000 with --run)")
+    parser.add_argument("--run", type=Path, metavar="FILE", help="write a TREC run in place of hits on the terminal")
+    parser.add_argument("--name", default="sira", help="the run tag (sira)")
+    parser.add_argument("--program", type=Path, metavar="FILE", help="run a program that `sira compile --json` wrote")
+    parser.add_argument("--threads", type=int, default=1, help="searches at a time (1)")
+    parser.add_argument("--json", action="store_true", help="hits as JSON Lines")
+    add_sketch(parser)
+    add_settings(parser)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    from sira.search import search_programs
+
+    k = arguments.k if arguments.k is not None else 1000 if arguments.run else 10
+    if k < 1 or arguments.threads < 1:
+        raise InputError(f"-k {k} --threads {arguments.threads}: both count from 1")
+    with open_index(arguments) as index:
+        found = search_programs(index, _programs(arguments, index), k, arguments.threads)
+        if arguments.run:
+            _write_run(found, arguments.run, arguments.name)
+        else:
+            for item in found:
+                _show(item, index, as_json=arguments.json)
+    return 0
+
+
+def _programs(arguments: argparse.Namespace, index: Index) -> Iterable[Program]:
+    if arguments.program:
+        if arguments.query or arguments.topics:
+            raise InputError("--program says all of a search: give no query and no --topics with it")
+        return [read_program(arguments.program)]
+    topics, sketches = topics_and_sketches(arguments, arguments.query)
+    return programs(topics, sketches, index, arguments)
+
+
+def _warn_empty(item: Searched) -> None:
+    if not item.ranking:
+        why = "has no term that the analyzer keeps" if not item.program.clauses else "found nothing"
+        print(f"sira: warning: topic {item.program.qid!r} {why}: 0 hits", file=sys.stderr)
+
+
+def _write_run(found: Iterable[Searched], path: Path, name: str) -> None:
+    from sira.corpora.trec_writer import RunWriter
+
+    topics = hits = 0
+    with RunWriter(path, name) as writer:
+        for item in found:
+            _warn_empty(item)
+            writer.write(item.program.qid, item.ranking)
+            topics += 1
+            hits += len(item.ranking)
+    print(f"sira: {path}: {topics} topics, {hits} hits", file=sys.stderr)
+
+
+def _show(item: Searched, index: Index, *, as_json: bool) -> None:
+    _warn_empty(item)
+    titles = [""] * len(item.ranking)
+    if index.manifest.stored_text:
+        titles = [_line(document.title or document.text) if document else "" for document in index.documents(item.ranking.docids)]
+    if as_json:
+        hits = [
+            {"docid": hit.docid, "rank": hit.rank, "score": hit.score, "title": title}
+            for hit, title in zip(item.ranking, titles, strict=True)
+        ]
+        print(json.dumps({"qid": item.program.qid, "hits": hits}, ensure_ascii=False))
+        return
+    for hit, title in zip(item.ranking, titles, strict=True):
+        print(f"{hit.rank:>4}  {hit.score:9.4f}  {hit.docid}  {title}".rstrip())
+
+
+def _line(text: str, columns: int = 90) -> str:
+    text = " ".join(text[: 4 * columns].split())
+    return text if len(text) <= columns else text[: columns - 1] + "…"
