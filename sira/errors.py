@@ -1,14 +1,14 @@
 """The errors that sira raises on purpose. Every message names the item, the place and the remedy.
 
-    SiraError
-    ├── InputError          a file, record or argument that cannot be used (command line: exit status 2)
-    │   ├── TrecFormatError     a line of a TREC run, qrels or topics file
-    │   ├── DuplicateIdError    the same id twice where ids identify
-    │   └── ProgramError        a program that cannot be run: weights, clauses, JSON
-    ├── EnvironmentFault    something that the machine lacks: Java, a package, memory
-    ├── IndexFault          an index that is absent, foreign, damaged or lacks what was asked
-    ├── NotFoundError       a docid or qid that the collection does not hold
-    └── ForkedProcessError  Java was asked for in a forked child process
+SiraError
+├── InputError          a file, record or argument that cannot be used (command line: exit status 2)
+│   ├── TrecFormatError     a line of a TREC run, qrels or topics file
+│   ├── DuplicateIdError    the same id twice where ids identify
+│   └── ProgramError        a program that cannot be run: weights, clauses, JSON
+├── EnvironmentFault    something that the machine lacks: Java, a package, memory
+├── IndexFault          an index that is absent, foreign, damaged or lacks what was asked
+├── NotFoundError       a docid or qid that the collection does not hold
+└── ForkedProcessError  Java was asked for in a forked child process
 """
 
 from __future__ import annotations

@@ -65,7 +65,9 @@ def _check(label: str, weight: float, occur: str) -> None:
             f"clause {label!r} has the weight {weight}: weights must be >= 0; to exclude documents use must_not"
         )
     if weight > MAX_WEIGHT:
-        raise ProgramError(f"clause {label!r} has the weight {weight}: the largest weight is {MAX_WEIGHT:g} (32-bit scores)")
+        raise ProgramError(
+            f"clause {label!r} has the weight {weight}: the largest weight is {MAX_WEIGHT:g} (32-bit scores)"
+        )
     if occur not in ("should", "must", "must_not", "filter"):
         raise ProgramError(f"clause {label!r} has the occur {occur!r}: choose should, must, must_not or filter")
 
@@ -215,7 +217,9 @@ def program_from_json(data: object) -> Program:
     from pydantic import ValidationError
 
     if isinstance(data, dict) and data.get("schema_version", SCHEMA_VERSION) != SCHEMA_VERSION:  # pyright: ignore[reportUnknownMemberType]
-        raise ProgramError(f"this program has schema_version {data['schema_version']!r}; this sira reads {SCHEMA_VERSION}")
+        raise ProgramError(
+            f"this program has schema_version {data['schema_version']!r}; this sira reads {SCHEMA_VERSION}"
+        )
     try:
         return _adapter().validate_python(data)
     except ValidationError as error:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from math import isfinite
-from typing import Literal, NamedTuple
+from typing import Literal, NamedTuple, cast
 
 from sira.errors import InputError
 
@@ -167,7 +167,7 @@ class Ranking:
 
         Raises InputError for a docid that comes twice or a score that is not finite.
         """
-        pairs = list(scores.items() if isinstance(scores, Mapping) else scores)
+        pairs = list(cast("Mapping[str, float]", scores).items() if isinstance(scores, Mapping) else scores)
         seen: set[str] = set()
         for docid, score in pairs:
             if docid in seen:

@@ -53,5 +53,9 @@ def markdown_table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
         padded = (_pad(cell, columns, right=r) for cell, columns, r in zip(cells, widths, right, strict=True))
         return "| " + " | ".join(padded) + " |\n"
 
-    rule = "|" + "|".join("-" * (columns + 1) + (":" if r else "-") for columns, r in zip(widths, right, strict=True)) + "|\n"
+    rule = (
+        "|"
+        + "|".join("-" * (columns + 1) + (":" if r else "-") for columns, r in zip(widths, right, strict=True))
+        + "|\n"
+    )
     return line(head) + rule + "".join(line(row) for row in rows)

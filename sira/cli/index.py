@@ -19,25 +19,42 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("source", nargs="?", help="the corpus: a BEIR folder, a .jsonl(.gz) file or folder, irds:ID")
     parser.add_argument("--input", metavar="SOURCE", help="the same as the first argument")
     parser.add_argument("--index", type=Path, required=True, metavar="DIR", help="the index folder")
-    parser.add_argument("--expansions", type=Path, metavar="STORE", help="phrases by document: JSON Lines {docid, phrases}")
+    parser.add_argument(
+        "--expansions", type=Path, metavar="STORE", help="phrases by document: JSON Lines {docid, phrases}"
+    )
     parser.add_argument("--overwrite", action="store_true", help="replace an index that is there")
     parser.add_argument("--quiet", action="store_true", help="no progress bars")
     build = parser.add_argument_group("building")
     build.add_argument("--analyzer", default="english", help="analyzer or language, such as english, de, zh (english)")
-    build.add_argument("--duplicates", choices=("refuse", "keep-first"), default="refuse", help="docids that come twice (refuse)")
-    build.add_argument("--field", action="append", default=[], metavar="NAME:TYPE", help="a field for ranges: integer, number or date")
+    build.add_argument(
+        "--duplicates", choices=("refuse", "keep-first"), default="refuse", help="docids that come twice (refuse)"
+    )
+    build.add_argument(
+        "--field", action="append", default=[], metavar="NAME:TYPE", help="a field for ranges: integer, number or date"
+    )
     build.add_argument("--facet-words", action="store_true", help="the words of facets also go into contents")
-    build.add_argument("--no-text", action="store_true", help="do not store the text: smaller, but documents cannot be read back")
+    build.add_argument(
+        "--no-text", action="store_true", help="do not store the text: smaller, but documents cannot be read back"
+    )
     build.add_argument("--threads", type=int, default=2, help="threads that write (2)")
-    build.add_argument("--heap", metavar="SIZE", help="Java's heap, such as 512m or 4g (default: $SIRA_JAVA_HEAP or 1g)")
+    build.add_argument(
+        "--heap", metavar="SIZE", help="Java's heap, such as 512m or 4g (default: $SIRA_JAVA_HEAP or 1g)"
+    )
     gate = parser.add_argument_group("document-side gate")
-    gate.add_argument("--max-df-ratio", type=float, default=0.05, help="tau: windows above this share of the corpus are dropped (0.05)")
+    gate.add_argument(
+        "--max-df-ratio",
+        type=float,
+        default=0.05,
+        help="tau: windows above this share of the corpus are dropped (0.05)",
+    )
     gate.add_argument("--max-n", type=int, default=3, help="longest window in words (3)")
     gate.add_argument("--max-phrases", type=int, default=50, help="most phrases of one document (50)")
     change = parser.add_argument_group("changing an index")
     change.add_argument("--add", metavar="SOURCE", help="add documents; their docids must be new")
     change.add_argument("--update", metavar="SOURCE", help="add documents, replacing those of the same docid")
-    change.add_argument("--delete", type=Path, metavar="FILE", help="delete the documents whose docids stand in the file, one a line")
+    change.add_argument(
+        "--delete", type=Path, metavar="FILE", help="delete the documents whose docids stand in the file, one a line"
+    )
     change.add_argument("--drop-expansions", action="store_true", help="remove all expansions from the index")
 
 
@@ -53,7 +70,9 @@ def run(arguments: argparse.Namespace) -> int:
     if source and any(changes):
         raise InputError("a corpus to build from and a change of an index cannot go together: run two commands")
     if not source and not any(changes) and not arguments.expansions:
-        raise InputError("nothing to do: give a corpus, or --expansions, --add, --update, --delete or --drop-expansions")
+        raise InputError(
+            "nothing to do: give a corpus, or --expansions, --add, --update, --delete or --drop-expansions"
+        )
     if arguments.add and arguments.update:
         raise InputError("--add and --update cannot go together: run two commands")
     if source:
@@ -117,9 +136,7 @@ def _expand(base: Path, target: Path, arguments: argparse.Namespace, *, overwrit
     from sira.expand.indexing import expand_index
 
     settings = GateSettings(arguments.max_df_ratio, arguments.max_n, arguments.max_phrases)
-    return expand_index(
-        base, arguments.expansions, target, settings, overwrite=overwrite, progress=not arguments.quiet
-    )
+    return expand_index(base, arguments.expansions, target, settings, overwrite=overwrite, progress=not arguments.quiet)
 
 
 def _change(arguments: argparse.Namespace) -> Manifest:
@@ -168,4 +185,7 @@ def _say(manifest: Manifest, path: Path) -> None:
         )
         if manifest.expansion["unknown_docids"]:
             examples = ", ".join(manifest.expansion["unknown_examples"])
-            print(f"sira: {manifest.expansion['unknown_docids']} rows are of no document here: {examples}", file=sys.stderr)
+            print(
+                f"sira: {manifest.expansion['unknown_docids']} rows are of no document here: {examples}",
+                file=sys.stderr,
+            )

@@ -21,30 +21,50 @@ AD_HOC = "q"
 
 def add_index(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--index", type=Path, required=True, metavar="DIR", help="the index folder")
-    parser.add_argument("--heap", metavar="SIZE", help="Java's heap, such as 512m or 4g (default: $SIRA_JAVA_HEAP or 1g)")
+    parser.add_argument(
+        "--heap", metavar="SIZE", help="Java's heap, such as 512m or 4g (default: $SIRA_JAVA_HEAP or 1g)"
+    )
 
 
 def add_sketch(parser: argparse.ArgumentParser) -> None:
     """Where the phrases come from: files by topic, or the command line for one query."""
     group = parser.add_argument_group("sketch")
     group.add_argument("--topics", type=Path, metavar="FILE", help="topics: TSV (qid, text) or JSON Lines")
-    group.add_argument("--sketches", type=Path, metavar="FILE", help="sketches of the topics: JSON Lines {qid, phrases}")
+    group.add_argument(
+        "--sketches", type=Path, metavar="FILE", help="sketches of the topics: JSON Lines {qid, phrases}"
+    )
     group.add_argument(
         "--phrase", action="append", default=[], metavar="TEXT", help="a proposed phrase for the query; may be repeated"
     )
 
 
 def add_settings(parser: argparse.ArgumentParser) -> None:
-    """Gate, weights and scoring, with the defaults of CompileSettings and Scoring (written out: they need no import)."""
+    """Gate, weights and scoring; defaults as in CompileSettings and Scoring, written out to import neither."""
     group = parser.add_argument_group("compiling and scoring")
-    group.add_argument("--lambda", dest="expansion_weight", type=float, default=0.5, help="weight of proposed terms (0.5)")
+    group.add_argument(
+        "--lambda", dest="expansion_weight", type=float, default=0.5, help="weight of proposed terms (0.5)"
+    )
     group.add_argument("--max-df-ratio", type=float, default=0.05, help="tau: the gate's df bound as a share (0.05)")
-    group.add_argument("--ngrams", choices=("off", "atoms", "atoms+phrases"), default="off", help="score windows of several words (off)")
-    group.add_argument("--profile", choices=("anserini", "sira", "long"), default="anserini", help="k1 and b: 0.9/0.4, 1.5/0.75 or 25/1")
+    group.add_argument(
+        "--ngrams",
+        choices=("off", "atoms", "atoms+phrases"),
+        default="off",
+        help="score windows of several words (off)",
+    )
+    group.add_argument(
+        "--profile",
+        choices=("anserini", "sira", "long"),
+        default="anserini",
+        help="k1 and b: 0.9/0.4, 1.5/0.75 or 25/1",
+    )
     group.add_argument("--k1", type=float, help="BM25's k1, in place of the profile's")
     group.add_argument("--b", type=float, help="BM25's b, in place of the profile's")
-    group.add_argument("--combine", choices=("bm25f", "sum"), default="bm25f", help="how contents and expansion join (bm25f)")
-    group.add_argument("--document-weight", type=float, default=1.0, help="w_e: weight of the field expansion; 0 ignores it (1)")
+    group.add_argument(
+        "--combine", choices=("bm25f", "sum"), default="bm25f", help="how contents and expansion join (bm25f)"
+    )
+    group.add_argument(
+        "--document-weight", type=float, default=1.0, help="w_e: weight of the field expansion; 0 ignores it (1)"
+    )
 
 
 def settings(arguments: argparse.Namespace) -> CompileSettings:
@@ -86,7 +106,9 @@ def topics_and_sketches(arguments: argparse.Namespace, query: str | None) -> tup
         if arguments.phrase:
             sketches[AD_HOC] = Sketch(AD_HOC, tuple(SketchPhrase(text) for text in arguments.phrase))
         elif sketches and AD_HOC not in sketches:
-            raise InputError(f"--sketches has no sketch with the qid {AD_HOC!r}, which is the query's: use --topics or --phrase")
+            raise InputError(
+                f"--sketches has no sketch with the qid {AD_HOC!r}, which is the query's: use --topics or --phrase"
+            )
         return [Topic(AD_HOC, query)], sketches
     if arguments.phrase:
         raise InputError("--phrase goes with one query: for --topics give --sketches FILE")

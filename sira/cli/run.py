@@ -13,7 +13,9 @@ HELP = "run an experiment from a TOML file into a results folder"
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("config", type=Path, help="the experiment, such as eval_configs/scifact.toml")
-    parser.add_argument("--out", type=Path, required=True, metavar="DIR", help="the results folder; an unfinished one is resumed")
+    parser.add_argument(
+        "--out", type=Path, required=True, metavar="DIR", help="the results folder; an unfinished one is resumed"
+    )
     parser.add_argument(
         "--collection",
         action="append",

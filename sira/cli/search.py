@@ -8,7 +8,15 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from sira.cli.options import add_index, add_settings, add_sketch, open_index, programs, read_program, topics_and_sketches
+from sira.cli.options import (
+    add_index,
+    add_settings,
+    add_sketch,
+    open_index,
+    programs,
+    read_program,
+    topics_and_sketches,
+)
 from sira.errors import InputError
 
 if TYPE_CHECKING:
@@ -82,7 +90,10 @@ def _show(item: Searched, index: Index, *, as_json: bool) -> None:
     _warn_empty(item)
     titles = [""] * len(item.ranking)
     if index.manifest.stored_text:
-        titles = [_line(document.title or document.text) if document else "" for document in index.documents(item.ranking.docids)]
+        titles = [
+            _line(document.title or document.text) if document else ""
+            for document in index.documents(item.ranking.docids)
+        ]
     if as_json:
         hits = [
             {"docid": hit.docid, "rank": hit.rank, "score": hit.score, "title": title}

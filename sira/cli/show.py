@@ -14,14 +14,22 @@ if TYPE_CHECKING:
 def program_table(program: Program, documents: int) -> str:
     scoring = program.scoring
     rows = [
-        [clause.label, clause.occur, f"{clause.weight:g}", "" if clause.df is None else str(clause.df), clause.source or ""]
+        [
+            clause.label,
+            clause.occur,
+            f"{clause.weight:g}",
+            "" if clause.df is None else str(clause.df),
+            clause.source or "",
+        ]
         for clause in program.clauses
     ]
     head = (
         f"program: {len(rows)} clauses on N = {documents} documents; {scoring.combine}, k1 = {scoring.k1:g}, "
         f"b = {scoring.b:g}, w_e = {scoring.expansion_weight:g}\n"
     )
-    return head + (text_table(["clause", "occur", "weight", "df", "from"], rows) if rows else "no clause: finds nothing\n")
+    return head + (
+        text_table(["clause", "occur", "weight", "df", "from"], rows) if rows else "no clause: finds nothing\n"
+    )
 
 
 def verdict_table(program: Program, documents: int) -> str:

@@ -1,8 +1,8 @@
 """The compiler: every proposed phrase is checked against the index, and what passes becomes a weighted clause.
 
-SIRA, sections 3.1 and 3.2: score(d) = BM25(query, d) + lambda * BM25(kept expansion terms, d). The query's own words weigh
-their frequency in the query and are never filtered. Unlike the paper's released code each window passes the gate on its own
-(there, one rare window saves its whole phrase), no window crosses two phrases, and no term counts twice.
+SIRA, sections 3.1 and 3.2: score(d) = BM25(query, d) + lambda * BM25(kept expansion terms, d). The query's own words
+weigh their frequency in the query and are never filtered. Unlike the paper's released code each window passes the gate
+on its own (there, one rare window saves its whole phrase), no window crosses two phrases, and no term counts twice.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ Ngrams = Literal["off", "atoms", "atoms+phrases"]
 class CompileSettings:
     """How sketches become programs; none of the defaults was chosen on a test set.
 
-    `expansion_weight` is lambda. `max_df_ratio` is tau: a window passes where 0 < df <= max(1, floor(tau * N)); 1 switches
-    the upper bound off. `ngrams`: windows of 2..max_n words are left out (`off`), score as atoms of the field `expansion`
-    (`atoms`), or also as phrases in `contents` (`atoms+phrases`). `max_terms` keeps the heaviest proposed clauses only;
-    None keeps all.
+    `expansion_weight` is lambda. `max_df_ratio` is tau: a window passes where 0 < df <= max(1, floor(tau * N)); 1
+    switches the upper bound off. `ngrams`: windows of 2..max_n words are left out (`off`), score as atoms of the field
+    `expansion` (`atoms`), or also as phrases in `contents` (`atoms+phrases`). `max_terms` keeps the heaviest proposed
+    clauses only; None keeps all.
     """
 
     expansion_weight: float = 0.5
@@ -46,7 +46,9 @@ class CompileSettings:
         if self.ngrams not in ("off", "atoms", "atoms+phrases"):
             raise InputError(f"ngrams = {self.ngrams!r}: choose off, atoms or atoms+phrases")
         if self.max_n < 1 or (self.max_terms is not None and self.max_terms < 0):
-            raise InputError(f"max_n = {self.max_n}, max_terms = {self.max_terms}: max_n counts from 1, max_terms from 0")
+            raise InputError(
+                f"max_n = {self.max_n}, max_terms = {self.max_terms}: max_n counts from 1, max_terms from 0"
+            )
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,8 +68,8 @@ def compile_sketch(
 ) -> Program:
     """The program of one topic: its own words, then what the sketch adds. Pure, total and deterministic.
 
-    Without a sketch it is plain BM25. The verdict log has one entry for every proposed window, in the order of the sketch
-    (a phrase without terms: one entry, `empty`). Raises InputError where the sketch is of another topic.
+    Without a sketch it is plain BM25. The verdict log has one entry for every proposed window, in the order of the
+    sketch (a phrase without terms: one entry, `empty`). Raises InputError where the sketch is of another topic.
     """
     settings = settings or CompileSettings()
     if sketch is not None and sketch.qid != topic.qid:
@@ -88,10 +90,8 @@ def compile_sketch(
     return Program(topic.qid, (*clauses, *added), settings.scoring, tuple(verdicts), topic.text)
 
 
-def _candidates(
-    phrases: tuple[SketchPhrase, ...], analysed: list[list[str]], max_n: int
-) -> Iterator[_Candidate]:
-    """The windows of each phrase; a constraint of several words is words that must all be there, or a phrase that must not."""
+def _candidates(phrases: tuple[SketchPhrase, ...], analysed: list[list[str]], max_n: int) -> Iterator[_Candidate]:
+    """The windows of each phrase. Of a constraint all words must be there, or the whole phrase must not."""
     for phrase, terms in zip(phrases, analysed, strict=True):
         if not terms:
             yield _Candidate(phrase, ())
@@ -187,9 +187,7 @@ def _facets(
     return clauses, verdicts
 
 
-def _limit(
-    clauses: list[Clause], verdicts: list[Verdict], most: int | None
-) -> tuple[list[Clause], list[Verdict]]:
+def _limit(clauses: list[Clause], verdicts: list[Verdict], most: int | None) -> tuple[list[Clause], list[Verdict]]:
     """Keep the heaviest `most` should clauses (the earlier of equals); constraints always stay."""
     optional = [position for position, clause in enumerate(clauses) if clause.occur == "should"]
     if most is None or len(optional) <= most:

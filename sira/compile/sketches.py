@@ -1,4 +1,4 @@
-"""Reading sketches: JSON Lines, one topic a row: `qid`, `phrases` (strings, or objects with text, role, weight), `facets`.
+"""Reading sketches: JSON Lines, a topic a row: `qid`, `phrases` (strings, or text, role and weight), `facets`.
 
 Keyword lists of other tools are read as they are: `query_id` for qid, and a `text` of keywords parted by commas,
 semicolons or line ends for phrases.

@@ -1,0 +1,27 @@
+"""Collections: documents, topics and judgments from JSON Lines, BEIR folders and ir_datasets; TREC's files; audits."""
+
+from __future__ import annotations
+
+from sira.corpora.audit import Audit, Finding, audit
+from sira.corpora.beir import BeirFolder
+from sira.corpora.collection import Collection, open_collection
+from sira.corpora.jsonl import describe, read_documents
+from sira.corpora.trec import read_qrels, read_run, read_topics
+from sira.corpora.trec_writer import RunWriter, write_qrels, write_run
+
+__all__ = [
+    "Audit",
+    "BeirFolder",
+    "Collection",
+    "Finding",
+    "RunWriter",
+    "audit",
+    "describe",
+    "open_collection",
+    "read_documents",
+    "read_qrels",
+    "read_run",
+    "read_topics",
+    "write_qrels",
+    "write_run",
+]

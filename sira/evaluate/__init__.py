@@ -1,0 +1,1 @@
+"""Measures, significance, experiments and their reports."""

@@ -47,13 +47,13 @@ class CollectionConfig(_Strict):
     split: str | None = None
     analyzer: str = "english"
     expansions: str | None = None
-    gate: Gate = Gate()
+    gate: Gate = Field(default_factory=lambda: Gate.model_validate({}))
     sketches: dict[str, str] = {}
     ignore_self_hits: bool | None = None
 
 
 class SystemConfig(_Strict):
-    """One row of the table. `documents`: `plain`, `expanded`, or the control `shuffled` (phrases of other documents)."""
+    """One row of the table. `documents`: `plain`, `expanded`, or the control `shuffled` (others' phrases)."""
 
     name: str = Field(pattern=_NAME)
     kind: str
@@ -185,7 +185,9 @@ def _filled(text: str) -> str:
     def value(match: re.Match[str]) -> str:
         found = os.environ.get(match[1])
         if found is None:
-            raise InputError(f"{text}: the environment variable {match[1]} is not set: set it to the folder it stands for")
+            raise InputError(
+                f"{text}: the environment variable {match[1]} is not set: set it to the folder it stands for"
+            )
         return found
 
     return _VARIABLE.sub(value, text)

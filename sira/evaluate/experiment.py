@@ -1,6 +1,6 @@
 """Running an experiment: one cell a collection and system, each finished on disk before the next begins.
 
-A cell is done when its JSON file is there, and its file carries the fingerprint of everything that decides its ranking. So a
+A cell is done when its JSON file is there, which carries the fingerprint of everything that decides its ranking. So a
 killed run goes on with the first cell that is missing, and a changed setting redoes just the cells it touches.
 """
 
@@ -10,7 +10,7 @@ import hashlib
 import json
 import time
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -64,7 +64,9 @@ def open_inputs(config: CollectionConfig) -> Inputs:
     """Open a collection of an experiment. Raises InputError where it has no topics or no judgments."""
     collection = open_collection(config.source, config.split)
     if not collection.topics:
-        raise InputError(f"collection {config.name!r}: {config.source} has no topics: name a source with topics and qrels")
+        raise InputError(
+            f"collection {config.name!r}: {config.source} has no topics: name a source with topics and qrels"
+        )
     if not collection.qrels:
         raise InputError(f"collection {config.name!r}: {config.source} has no judgments: nothing can be evaluated")
     sketches = {name: read_sketches(path) for name, path in config.sketches.items()}
@@ -97,7 +99,6 @@ def _cell(
 ) -> Cell:
     variant = _variant(system, inputs.config)
     folder = store.path(variant)
-    sketches = None if system.sketches is None else inputs.sketches[system.sketches]
     fingerprint = _fingerprint(experiment, inputs, system, folder.name)
     base = out / "runs" / inputs.config.name
     marker, run_file = base / f"{system.name}.json", base / f"{system.name}.trec"
@@ -107,32 +108,48 @@ def _cell(
     base.mkdir(parents=True, exist_ok=True)
     marker.unlink(missing_ok=True)
     with Index(store.get(variant)) as index:
-        cell = _search(experiment, inputs, system, index, sketches, run_file, fingerprint, progress=progress)
-    cell = Cell(**{**asdict(cell), "index": folder.name, "index_bytes": store.size(variant), "base_bytes": store.base_size()})
+        searched = _search(experiment.depth, inputs, system, index, run_file, progress=progress)
+    cell = Cell(
+        collection=inputs.config.name,
+        system=system.name,
+        fingerprint=fingerprint,
+        topics=len(_judged(inputs)),
+        zero_results=searched.zero_results,
+        unsketched=searched.unsketched,
+        compile_ms=searched.compile_ms,
+        search_ms=searched.search_ms,
+        llm_calls=searched.llm_calls,
+        index=folder.name,
+        index_bytes=store.size(variant),
+        base_bytes=store.base_size(),
+    )
     with replacing(marker) as stream:
         json.dump(asdict(cell), stream)
     return cell
 
 
+@dataclass(slots=True)
+class _Searched:
+    """Counts while the topics of a cell are searched."""
+
+    llm_calls: int
+    unsketched: int
+    zero_results: int = 0
+    compile_ms: list[float] = field(default_factory=list[float])
+    search_ms: list[float] = field(default_factory=list[float])
+
+
 def _search(
-    experiment: Experiment,
-    inputs: Inputs,
-    config: SystemConfig,
-    index: Index,
-    sketches: Mapping[str, Sketch] | None,
-    run_file: Path,
-    fingerprint: str,
-    *,
-    progress: bool,
-) -> Cell:
+    depth: int, inputs: Inputs, config: SystemConfig, index: Index, run_file: Path, *, progress: bool
+) -> _Searched:
+    sketches = None if config.sketches is None else inputs.sketches[config.sketches]
     system = make_system(config.kind, SystemOptions(config.settings(), sketches, config.shuffle_sketches))
     topics = _judged(inputs)
-    depth = experiment.depth + (1 if inputs.ignore_self_hits else 0)
-    compile_ms: list[float] = []
-    search_ms: list[float] = []
-    zero = 0
+    fetched = depth + 1 if inputs.ignore_self_hits else depth
+    unsketched = 0 if sketches is None else sum(topic.qid not in sketches for topic in topics)
+    done = _Searched(llm_calls=system.llm_calls * len(topics), unsketched=unsketched)
     for topic in topics[:10]:  # Java compiles its hot paths on the first searches, which are not this system's cost
-        index.search(system.program(topic, index), depth)
+        index.search(system.program(topic, index), fetched)
     bar = tqdm(topics, desc=f"{inputs.config.name} {config.name}", unit=" topics", disable=not progress, leave=False)
     with (
         RunWriter(run_file, config.name) as writer,
@@ -142,28 +159,15 @@ def _search(
             start = time.perf_counter()
             program = system.program(topic, index)
             compiled = time.perf_counter()
-            ranking = index.search(program, depth)
-            done = time.perf_counter()
-            compile_ms.append(1000 * (compiled - start))
-            search_ms.append(1000 * (done - compiled))
-            ranking = _cut(ranking, topic.qid, experiment.depth, self_hits=inputs.ignore_self_hits)
-            zero += not ranking
+            ranking = index.search(program, fetched)
+            searched = time.perf_counter()
+            done.compile_ms.append(1000 * (compiled - start))
+            done.search_ms.append(1000 * (searched - compiled))
+            ranking = _cut(ranking, topic.qid, depth, self_hits=inputs.ignore_self_hits)
+            done.zero_results += not ranking
             writer.write(topic.qid, ranking)
             programs.write(_line(program))
-    return Cell(
-        collection=inputs.config.name,
-        system=config.name,
-        fingerprint=fingerprint,
-        topics=len(topics),
-        zero_results=zero,
-        unsketched=0 if sketches is None else sum(topic.qid not in sketches for topic in topics),
-        compile_ms=compile_ms,
-        search_ms=search_ms,
-        llm_calls=system.llm_calls * len(topics),
-        index="",
-        index_bytes=0,
-        base_bytes=0,
-    )
+    return done
 
 
 def _cut(ranking: Ranking, qid: str, depth: int, *, self_hits: bool) -> Ranking:

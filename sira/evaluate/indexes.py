@@ -49,9 +49,7 @@ class IndexStore:
         if (path / "manifest.json").is_file():
             return path
         if variant.documents == "plain":
-            build_index(
-                self._collection.documents, path, analyzer=self._config.analyzer, progress=self._progress
-            )
+            build_index(self._collection.documents, path, analyzer=self._config.analyzer, progress=self._progress)
             return path
         assert self._config.expansions is not None  # checked by Experiment
         store = Path(self._config.expansions)
@@ -62,7 +60,7 @@ class IndexStore:
         return path
 
     def _shuffled(self, store: Path) -> Path:
-        """A copy of the store in which each document has the phrases of another one (a cyclic shift of a permutation)."""
+        """A copy of the store in which each document has the phrases of another one (a shifted permutation)."""
         target = self._folder / f"{self._config.name}-shuffled-{self._store_key}.jsonl"
         rows = [row for _, row in read_expansions(store)]
         random.Random(SHUFFLE_SEED).shuffle(rows)

@@ -27,14 +27,13 @@ def report(experiment: Experiment, results: Sequence[CollectionResults], audits:
 
 def _effectiveness(experiment: Experiment, collection: CollectionResults) -> str:
     measures = list(collection.rows[0].evaluation.mean)
-    rows = [
-        [row.cell.system, *(_marked(collection, row, measure) for measure in measures)] for row in collection.rows
-    ]
+    rows = [[row.cell.system, *(_marked(collection, row, measure) for measure in measures)] for row in collection.rows]
     first = collection.rows[0].evaluation
     return (
         markdown_table(["system", *measures], rows)
         + f"\nMeans over {first.topics} judged topics. Ties: {first.tie_rule}. Gain: {first.gain}. "
-        + f"* differs from {experiment.baseline}: p < 0.05, two-sided paired randomisation test, Holm over the systems.\n"
+        + f"* differs from {experiment.baseline}: p < 0.05, two-sided paired randomisation test, "
+        + "Holm over the systems.\n"
     )
 
 

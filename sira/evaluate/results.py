@@ -28,7 +28,7 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class CollectionResults:
-    """The rows of one collection in the order of the systems; comparisons against the baseline by system and measure."""
+    """The rows of one collection in the order of the systems; comparisons with the baseline by system, measure."""
 
     name: str
     rows: tuple[Row, ...]

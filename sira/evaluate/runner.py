@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from sira import __version__
+from sira.corpora.audit import Audit
 from sira.corpora.files import replacing
 from sira.evaluate.config import Experiment
 from sira.evaluate.experiment import audit_inputs, open_inputs, run_cells
@@ -47,7 +48,7 @@ def run_experiment(experiment: Experiment, out: Path, *, progress: bool = True) 
     _write_json(out / "config.json", experiment.model_dump(mode="json"))
     _write_json(out / "environment.json", environment())
     results: list[CollectionResults] = []
-    audits = {}
+    audits: dict[str, Audit] = {}
     for config in experiment.collections:
         inputs = open_inputs(config)
         audits[config.name] = audit_inputs(inputs)

@@ -40,7 +40,6 @@ ANALYZERS: dict[str, str] = {
             ("spanish", "es", "Spanish"),
             ("swedish", "sv", "Swedish"),
             ("telugu", "te", "Telugu"),
-            ("thai", "th", "Thai"),
             ("turkish", "tr", "Turkish"),
         )
     },
@@ -51,7 +50,7 @@ _CODES = {
     "ar": "arabic", "bn": "bengali", "da": "danish", "de": "german", "el": "greek", "en": "english", "es": "spanish",
     "fa": "persian", "fi": "finnish", "fr": "french", "hi": "hindi", "hu": "hungarian", "id": "indonesian",
     "it": "italian", "ja": "japanese", "ko": "korean", "nl": "dutch", "no": "norwegian", "pt": "portuguese",
-    "ru": "russian", "sv": "swedish", "te": "telugu", "th": "thai", "tr": "turkish", "zh": "chinese",
+    "ru": "russian", "sv": "swedish", "te": "telugu", "tr": "turkish", "zh": "chinese",
 }  # fmt: skip
 
 

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 
 from sira.errors import ProgramError
 from sira.lucene.values import LONG_MAX, LONG_MIN, to_number, value_types
-from sira.program import AnyOfClause, Clause, FacetClause, PhraseClause, Program, RangeClause, TermClause
+from sira.program import AnyOfClause, Clause, FacetClause, PhraseClause, Program, RangeClause, Scoring, TermClause
 
 _OCCUR = {"should": b"?", "must": b"+", "must_not": b"-", "filter": b"#"}
 _INT = struct.Struct("<i")
@@ -16,9 +16,18 @@ _DOUBLE = struct.Struct("<d")
 _SCORING = struct.Struct("<ddd")
 
 
-def encode_program(program: Program, value_fields: Mapping[str, str]) -> bytes:
-    """Raises ProgramError for a range on a field that the index does not have, or on a value it cannot read."""
+MAX_K1 = 1e30
+MAX_EXPANSION_WEIGHT = 1e4
+MIN_EXPANSION_WEIGHT = 1e-4
+
+
+def encode_program(program: Program, value_fields: Mapping[str, str], *, positions: bool = True) -> bytes:
+    """Raises ProgramError for what this index cannot run: a range on a field that it does not have or on a value that it
+    cannot read, a phrase where it holds no positions, a parameter beyond Lucene's 32-bit numbers."""
     scoring = program.scoring
+    _check_scoring(scoring)
+    if not positions and any(isinstance(clause, PhraseClause) for clause in program.clauses):
+        raise ProgramError("a phrase clause needs positions, which this index does not hold: search the single words")
     parts = [
         b"f" if scoring.combine == "bm25f" else b"s",
         _SCORING.pack(scoring.k1, scoring.b, scoring.expansion_weight),
@@ -28,6 +37,18 @@ def encode_program(program: Program, value_fields: Mapping[str, str]) -> bytes:
         parts.append(_OCCUR[clause.occur])
         _encode(clause, value_fields, parts)
     return b"".join(parts)
+
+
+def _check_scoring(scoring: Scoring) -> None:
+    """Lucene adds weighted lengths as 32-bit integers: with field weights too far apart they would overflow unseen."""
+    weight = scoring.expansion_weight
+    lowest = MIN_EXPANSION_WEIGHT if scoring.combine == "bm25f" else 0.0
+    if weight and not lowest <= weight <= MAX_EXPANSION_WEIGHT:
+        raise ProgramError(
+            f"expansion_weight = {weight:g}: use 0 (no expansions) or {lowest:g} to {MAX_EXPANSION_WEIGHT:g}"
+        )
+    if scoring.k1 > MAX_K1:
+        raise ProgramError(f"k1 = {scoring.k1:g}: the largest is {MAX_K1:g}")
 
 
 def _encode(clause: Clause, value_fields: Mapping[str, str], parts: list[bytes]) -> None:

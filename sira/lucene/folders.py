@@ -28,7 +28,8 @@ def _hidden(target: Path, what: str) -> str:
 
 
 def _remove_stale(target: Path) -> None:
-    for folder in target.parent.glob(_hidden(target, "building") + "*"):
+    prefix = _hidden(target, "building")
+    for folder in [entry for entry in target.parent.iterdir() if entry.name.startswith(prefix)]:
         with contextlib.suppress(OSError):
             descriptor = os.open(folder / _LOCK, os.O_RDWR | os.O_CREAT)
             try:
@@ -45,25 +46,42 @@ def staging(target: Path, *, overwrite: bool = False) -> Iterator[Path]:
     With `overwrite` an existing target is exchanged in one step, so that a reader finds the old or the new, whole.
     Raises IndexFault where the target exists and may not be replaced, or cannot be written.
     """
-    target = Path(os.path.abspath(target))
-    _check_target(target, overwrite=overwrite)
-    try:
+    target = Path(os.path.realpath(target))  # behind a symbolic link it is the folder that is replaced, not the link
+    with _write_errors(target):
+        _check_target(target, overwrite=overwrite)
         target.parent.mkdir(parents=True, exist_ok=True)
         _remove_stale(target)
-        folder = Path(tempfile.mkdtemp(prefix=_hidden(target, "building"), dir=target.parent))
-    except OSError as error:
-        raise IndexFault(f"{target}: cannot be written ({error.strerror}): choose another folder") from None
-    os.chmod(folder, 0o777 & ~_umask())
-    lock = os.open(folder / _LOCK, os.O_RDWR | os.O_CREAT)
+        folder, lock = _claim(target)
     try:
-        fcntl.flock(lock, fcntl.LOCK_EX)
         yield folder
-        _check_target(target, overwrite=overwrite)
-        os.unlink(folder / _LOCK)
-        _publish(folder, target)
+        with _write_errors(target):
+            _check_target(target, overwrite=overwrite)
+            _publish(folder, target)
+            (target / _LOCK).unlink()  # held until the folder has its name, lest another builder take it for stale
     finally:
         os.close(lock)
         shutil.rmtree(folder, ignore_errors=True)
+
+
+@contextlib.contextmanager
+def _write_errors(target: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise IndexFault(f"{target}: cannot be written ({error.strerror}): choose another folder") from None
+
+
+def _claim(target: Path) -> tuple[Path, int]:
+    """A new hidden folder and its lock; once more where another builder took it for stale before it was locked."""
+    while True:
+        folder = Path(tempfile.mkdtemp(prefix=_hidden(target, "building"), dir=target.parent))
+        with contextlib.suppress(FileNotFoundError):
+            lock = os.open(folder / _LOCK, os.O_RDWR | os.O_CREAT)
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            if (folder / _LOCK).exists():
+                folder.chmod(0o777 & ~_umask())
+                return folder, lock
+            os.close(lock)
 
 
 def _umask() -> int:
@@ -77,7 +95,8 @@ def _check_target(target: Path, *, overwrite: bool) -> None:
         return
     if not target.is_dir():
         raise IndexFault(f"{target}: is a file; an index is a folder: give another name")
-    if not (target / "manifest.json").is_file():
+    # a manifest.json alone may be anybody's: what is replaced is deleted
+    if not ((target / "manifest.json").is_file() and any(target.glob("segments_*"))):
         raise IndexFault(f"{target}: holds other files than an index of sira's, and is left alone: give another folder")
     if not overwrite:
         raise IndexFault(f"{target}: an index is there already: add --overwrite to replace it, or give another folder")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import importlib.util
+import locale
 import os
 import signal
 import threading
@@ -16,10 +17,11 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from sira.errors import EnvironmentFault, ForkedProcessError, SiraError
+from sira.errors import EnvironmentFault, ForkedProcessError, IndexFault, SiraError
 
 DEFAULT_HEAP = "1g"
 HEAP_VARIABLE = "SIRA_JAVA_HEAP"
+MIN_HEAP_MB, MAX_HEAP_MB = 16, 1 << 20
 JAVA_NEEDED = 21
 
 _HERE = Path(__file__).parent
@@ -98,8 +100,13 @@ os.register_at_fork(after_in_child=_after_fork)
 
 def _check_heap(heap: str) -> str:
     number, unit = heap[:-1], heap[-1:].lower()
-    if not number.isdigit() or unit not in ("m", "g") or int(number) == 0:
-        raise EnvironmentFault(f"Java heap {heap!r}: give a whole number and m or g, such as 512m or 4g")
+    well_formed = number.isascii() and number.isdigit() and unit in ("m", "g")
+    megabytes = int(number[:9]) * (1024 if unit == "g" else 1) if well_formed else 0
+    if not MIN_HEAP_MB <= megabytes <= MAX_HEAP_MB:  # beyond these Java ends the whole process as it starts
+        raise EnvironmentFault(
+            f"Java heap {heap!r}: give a whole number and m or g, from {MIN_HEAP_MB}m up, such as 512m or 4g "
+            f"(set by {HEAP_VARIABLE})"
+        )
     return heap.lower()
 
 
@@ -110,6 +117,31 @@ def configure_heap(heap: str) -> None:
         warnings.warn(f"Java runs already with a heap of {_heap}; {heap} is ignored", RuntimeWarning, stacklevel=2)
         return
     os.environ[HEAP_VARIABLE] = heap
+
+
+@contextlib.contextmanager
+def _utf8_locale() -> Iterator[None]:
+    """Java takes the encoding of file names from the locale as it starts; under LC_ALL=C it could name only ASCII ones."""
+    if locale.getencoding().lower() in ("utf-8", "utf8"):
+        yield
+        return
+    before = os.environ.get("LC_ALL")
+    os.environ["LC_ALL"] = "C.UTF-8"
+    try:
+        yield
+    finally:
+        if before is None:
+            del os.environ["LC_ALL"]
+        else:
+            os.environ["LC_ALL"] = before
+
+
+def java_path(path: Path) -> str:
+    """A path as Java takes it, whatever the locale made of its bytes. Raises IndexFault where the bytes are no UTF-8."""
+    try:
+        return os.fsencode(path).decode("utf-8")
+    except UnicodeDecodeError:
+        raise IndexFault(f"{str(path)!r}: Java cannot open a path that is not UTF-8: rename the folder") from None
 
 
 @cache
@@ -136,11 +168,11 @@ def _start() -> Any:
         "-Xshare:auto",
         "--enable-native-access=ALL-UNNAMED",
         "-Dfile.encoding=UTF-8",
-        "-Dsun.jnu.encoding=UTF-8",  # non-ASCII index paths under LC_ALL=C
         "-Djava.util.logging.config.file=" + str(_HERE / "java" / "logging.properties"),
     )
     handler = signal.getsignal(signal.SIGINT) if threading.current_thread() is threading.main_thread() else None
-    from jnius import autoclass  # pyright: ignore[reportMissingImports, reportUnknownVariableType]
+    with _utf8_locale():
+        from jnius import autoclass  # pyright: ignore[reportMissingImports, reportUnknownVariableType]
 
     if handler is not None:
         signal.signal(signal.SIGINT, handler)
@@ -159,6 +191,12 @@ class _Engine:
 
 
 engine = _Engine()
+
+
+def release(handle: int) -> None:
+    """Close a handle, for finalizers: in a forked child there is nothing to close, and a call into Java would hang."""
+    if not _forked:
+        engine.close(handle)
 
 
 class JavaError(SiraError):

@@ -48,7 +48,9 @@ class Manifest:
 
     def write(self, folder: Path) -> None:
         temporary = folder / f".{FILE}.{os.getpid()}"
-        temporary.write_text(json.dumps(asdict(self), indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+        text = json.dumps(asdict(self), indent=1, ensure_ascii=False) + "\n"
+        # a file name that is no UTF-8 stands in the examples with lone surrogates, which become JSON's \udcxx
+        temporary.write_text(text, encoding="utf-8", errors="backslashreplace")
         temporary.replace(folder / FILE)
 
 

@@ -15,9 +15,9 @@ from typing import Any
 from sira.errors import IndexFault, InputError, NotFoundError
 from sira.lucene.analyzers import analyze
 from sira.lucene.encode import encode_program
-from sira.lucene.jvm import JavaError, engine, java_errors
+from sira.lucene.jvm import JavaError, engine, java_errors, java_path, release
 from sira.lucene.manifest import Manifest, read_manifest
-from sira.lucene.wire import RECORD, Unpacker, pack_strings, to_bytes
+from sira.lucene.wire import Unpacker, pack_strings, to_bytes, utf8
 from sira.program import Program
 from sira.records import Document, Ranking
 
@@ -99,11 +99,11 @@ class Index:
             )
         try:
             with java_errors():
-                self._handle: int = engine.openReader(str(self.path), manifest.expansion_words if manifest else -1)
+                self._handle: int = engine.openReader(java_path(self.path), manifest.expansion_words if manifest else -1)
+                self._close = weakref.finalize(self, release, self._handle)
                 self._facts = describe(self._handle)
         except JavaError as error:
             raise IndexFault(f"{self.path}: Lucene cannot open it ({error.reason}): build the index again") from None
-        self._close = weakref.finalize(self, engine.close, self._handle)
         self.manifest = manifest or Manifest(
             analyzer=analyzer or "english",
             documents=self._facts.documents,
@@ -126,7 +126,7 @@ class Index:
             try:
                 return getattr(engine, method)(self._handle, *arguments)
             except Exception as error:
-                if getattr(error, "classname", "") == "java.lang.IllegalStateException":
+                if not self._close.alive:
                     raise IndexFault(f"{self.path}: this index was closed: open it again") from None
                 raise
 
@@ -252,23 +252,26 @@ class Index:
 
     # -------------------------------------------------------------------------------------------------- search
 
+    def _encode(self, program: Program) -> bytes:
+        return encode_program(program, self.manifest.value_fields, positions=self.has_positions)
+
     def search(self, program: Program, k: int = 1000) -> Ranking:
         """The best k documents. Raises ProgramError for clauses the index cannot run."""
         if k < 1:
             raise InputError(f"k = {k}: ask for at least 1 hit")
-        data = encode_program(program, self.manifest.value_fields)
+        data = self._encode(program)
         reply = Unpacker(to_bytes(self._call("search", data, min(k, 2**31 - 1))))
         count = reply.integer()
         if count == 0:
             return Ranking()
         scores = reply.floats(count)
-        return Ranking(tuple(reply.rest().split(RECORD)), scores)
+        return Ranking(reply.docids(), scores)
 
     def explain(self, program: Program, docid: str) -> Contribution:
         """What each clause adds to the document's score, and its rank. Raises NotFoundError."""
-        data = encode_program(program, self.manifest.value_fields)
+        data = self._encode(program)
         try:
-            reply = Unpacker(to_bytes(self._call("explain", data, docid.encode())))
+            reply = Unpacker(to_bytes(self._call("explain", data, utf8(docid))))
         except JavaError as error:
             if error.reason == "no such document":
                 raise NotFoundError(f"docid {docid!r} is not in {self.path}: choose one from a search") from None

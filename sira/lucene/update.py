@@ -17,7 +17,7 @@ from typing import Any
 
 from sira.errors import DuplicateIdError, IndexFault, NotFoundError
 from sira.lucene.folders import staging
-from sira.lucene.jvm import engine, java_errors
+from sira.lucene.jvm import engine, java_errors, java_path
 from sira.lucene.manifest import FILE, Manifest, read_manifest
 from sira.lucene.reader import Index
 from sira.lucene.wire import Packer, to_bytes
@@ -26,11 +26,14 @@ from sira.lucene.writer import (
     DEFAULT_THREADS,
     DocumentPacker,
     delete_ids,
+    duplicate_ids,
+    indexable,
     lucene_writer,
+    name_duplicates,
     seal,
     stream,
 )
-from sira.records import Place, Record, Skip
+from sira.records import Place, Record
 
 ROWS = 1000
 
@@ -55,6 +58,8 @@ class AttachCounts:
 
 
 def _own_manifest(path: Path) -> Manifest:
+    if not path.is_dir():
+        raise IndexFault(f"{path}: there is no such folder: build an index with  sira index SOURCE {path}")
     manifest = read_manifest(path)
     if manifest is None:
         raise IndexFault(f"{path}: is no index of sira's own, and such indexes are opened for reading only")
@@ -79,11 +84,11 @@ def attach_expansions(
     with staging(target, overwrite=overwrite) as folder:
         work = folder / ".attach"
         with java_errors():
-            handle = engine.openAttachment(str(base), str(work), buffer_mb)
+            handle = engine.openAttachment(java_path(base), java_path(work), buffer_mb)
         try:
             counts = _add_rows(handle, rows)
             with java_errors():
-                engine.finishAttachment(handle, str(folder), buffer_mb)
+                engine.finishAttachment(handle, java_path(folder), buffer_mb)
         finally:
             engine.close(handle)
         shutil.rmtree(work, ignore_errors=True)
@@ -181,9 +186,9 @@ def update_index(
                     skipped[reason] = skipped.get(reason, 0) + count
                 fingerprint.update(counts.fingerprint().encode())
             with java_errors():
-                twice = to_bytes(engine.duplicates(handle, False))
-                if int.from_bytes(twice[:4], "little"):
-                    raise DuplicateIdError("the documents to add hold a docid twice: make the docids unique")
+                twice = duplicate_ids(handle, keep_first=False)
+                if twice and add is not None:
+                    raise DuplicateIdError(name_duplicates(add(), twice))
                 engine.commit(handle)
         return seal(
             folder,
@@ -193,6 +198,10 @@ def update_index(
                 indexed=manifest.indexed + indexed,
                 empty=manifest.empty + empty,
                 skipped=skipped,
+                dropped={
+                    reason: manifest.dropped.get(reason, 0) + packer.dropped[reason]
+                    for reason in sorted({*manifest.dropped, *+packer.dropped})
+                },
                 corpus_fingerprint=fingerprint.hexdigest(),
             ),
         )
@@ -218,9 +227,8 @@ def _delete_given(handle: int, records: Iterable[Record]) -> None:
 
 def _batches(records: Iterable[Record]) -> Iterator[list[tuple[Place, str]]]:
     batch: list[tuple[Place, str]] = []
-    for place, record in records:
-        if not isinstance(record, Skip):
-            batch.append((place, record.docid))
+    for place, document in indexable(records):
+        batch.append((place, document.docid))
         if len(batch) == ROWS:
             yield batch
             batch = []

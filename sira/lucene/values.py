@@ -43,16 +43,21 @@ def to_number(kind: str, value: object) -> int | float:
         if moment.tzinfo is None:
             moment = moment.replace(tzinfo=dt.UTC)
         return round((moment - dt.datetime(1970, 1, 1, tzinfo=dt.UTC)) / dt.timedelta(milliseconds=1))
-    number = float(value)
-    if not math.isfinite(number):
-        raise ValueError(f"{value!r} is not finite")
-    if kind == "number":
-        return number
-    whole = int(value) if isinstance(value, int | str) else int(number)
-    if whole != number and not isinstance(value, str):
-        raise ValueError(f"{value!r} is no whole number")
+    if kind == "number" or isinstance(value, float):
+        try:
+            number = float(value)
+        except OverflowError:
+            raise ValueError("the number is too large") from None
+        if not math.isfinite(number):
+            raise ValueError(f"{value!r} is not finite")
+        if kind == "number":
+            return number + 0.0  # -0.0 sorts before 0.0
+        if not number.is_integer():
+            raise ValueError(f"{value!r} is no whole number")
+        value = number
+    whole = int(value)  # an int or its digits: exact, where a float would round from 2**53
     if not LONG_MIN <= whole <= LONG_MAX:
-        raise ValueError(f"{value!r} does not fit into 64 bits")
+        raise ValueError("the number does not fit into 64 bits")
     return whole
 
 

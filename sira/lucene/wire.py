@@ -8,6 +8,7 @@ from typing import Any
 
 RECORD = "\x1e"
 UNIT = "\x1f"
+NEVER = b"\xff"
 
 
 def to_bytes(array: Any) -> bytes:
@@ -17,11 +18,16 @@ def to_bytes(array: Any) -> bytes:
     return array.tostring() if hasattr(array, "tostring") else bytes(array)
 
 
+def utf8(text: str) -> bytes:
+    """The bytes of a term or id to look up. A lone surrogate becomes bytes that no index holds, so nothing is found."""
+    return text.encode("utf-8", "surrogatepass")
+
+
 def pack_strings(strings: Sequence[str]) -> bytes:
     """count, then each string."""
     out = [struct.pack("<i", len(strings))]
     for text in strings:
-        data = text.encode("utf-8")
+        data = utf8(text)
         out.append(struct.pack("<i", len(data)))
         out.append(data)
     return b"".join(out)
@@ -48,7 +54,7 @@ class Packer:
         self.parts.append(value.encode("ascii"))
 
     def string(self, value: str) -> None:
-        data = value.encode("utf-8")
+        data = utf8(value)
         self.parts.append(struct.pack("<i", len(data)))
         self.parts.append(data)
 
@@ -90,10 +96,10 @@ class Unpacker:
         self.at += length
         return value
 
-    def rest(self) -> str:
-        value = self.data[self.at :].decode("utf-8")
-        self.at = len(self.data)
-        return value
+    def docids(self) -> tuple[str, ...]:
+        """All that is left: docids parted by a byte that stands in no UTF-8."""
+        rest, self.at = self.data[self.at :], len(self.data)
+        return tuple(map(bytes.decode, rest.split(NEVER)))
 
     @property
     def done(self) -> bool:

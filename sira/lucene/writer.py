@@ -18,7 +18,7 @@ from sira import __version__
 from sira.errors import DuplicateIdError, InputError
 from sira.lucene.analyzers import ANALYZERS, analyzer_name
 from sira.lucene.folders import staging
-from sira.lucene.jvm import engine, java_errors
+from sira.lucene.jvm import engine, java_errors, java_path
 from sira.lucene.manifest import Manifest
 from sira.lucene.values import to_number
 from sira.lucene.wire import Unpacker, pack_strings, to_bytes
@@ -45,7 +45,7 @@ class DocumentPacker:
         self.dropped: Counter[str] = Counter()
 
     def pack(self, document: Document, ord_: int) -> bytes:
-        """Raises UnicodeEncodeError for text that is no Unicode (a lone surrogate)."""
+        """The document must be free of faults (`document_fault`)."""
         facets, numbers = (), ()
         contents = document.contents
         if document.facets:
@@ -131,7 +131,7 @@ class Feed:
 def lucene_writer(folder: Path, analyzer: str, buffer_mb: float, *, create: bool) -> Iterator[int]:
     """The handle of an open Lucene writer; what was not committed is dropped when the block ends."""
     with java_errors():
-        handle = engine.openWriter(str(folder), ANALYZERS[analyzer], buffer_mb, create)
+        handle = engine.openWriter(java_path(folder), ANALYZERS[analyzer], buffer_mb, create)
     try:
         yield handle
     finally:
@@ -168,9 +168,9 @@ def build_index(
         with lucene_writer(folder, analyzer, buffer_mb, create=True) as handle:
             counts = stream(records(), handle, packer, threads, progress=progress)
             with java_errors():
-                twice = _duplicates(handle, keep_first=duplicates == "keep-first")
+                twice = duplicate_ids(handle, keep_first=duplicates == "keep-first")
             if twice and duplicates == "refuse":
-                raise DuplicateIdError(_name_duplicates(records(), twice))
+                raise DuplicateIdError(f"{name_duplicates(records(), twice)}, or add --duplicates keep-first")
             if twice:
                 counts.drop_duplicates(records(), set(twice))
             with java_errors():
@@ -202,7 +202,7 @@ def seal(folder: Path, manifest: Manifest) -> Manifest:
     from sira.lucene.reader import describe
 
     with java_errors():
-        handle = engine.openReader(str(folder), -1)
+        handle = engine.openReader(java_path(folder), -1)
         try:
             facts = describe(handle)
             words = engine.expansionWords(handle)
@@ -248,16 +248,16 @@ class Counts:
     def drop_duplicates(self, records: Iterable[Record], twice: set[str]) -> None:
         """Move the later ones of equal docids from indexed to skipped, by reading the source again."""
         first: dict[str, Place] = {}
-        for place, record in records:
-            if isinstance(record, Skip) or record.docid not in twice:
+        for place, document in indexable(records):
+            if document.docid not in twice:
                 continue
-            if record.docid in first:
+            if document.docid in first:
                 self.indexed -= 1
-                self.empty -= not record.contents.strip()
-                detail = f"docid {record.docid!r} stands also at {first[record.docid]}, which is kept"
-                self.skip(place, Skip(SkipReason.DUPLICATE_ID, detail, record.docid))
+                self.empty -= not document.contents.strip()
+                detail = f"docid {document.docid!r} stands also at {first[document.docid]}, which is kept"
+                self.skip(place, Skip(SkipReason.DUPLICATE_ID, detail, document.docid))
             else:
-                first[record.docid] = place
+                first[document.docid] = place
 
 
 def stream(
@@ -273,15 +273,11 @@ def stream(
             if isinstance(record, Skip):
                 counts.skip(place, record)
                 continue
-            fault = _fault(record)
+            fault = document_fault(record)
             if fault is None:
-                try:
-                    feed.add(record, counts.read)
-                    counts.document(record)
-                except UnicodeEncodeError:
-                    detail = f"docid {record.docid!r} holds text that is no Unicode (a lone surrogate): repair the source"
-                    fault = Skip(SkipReason.INVALID_UNICODE, detail)
-            if fault is not None:
+                feed.add(record, counts.read)
+                counts.document(record)
+            else:
                 counts.skip(place, fault)
             if counts.read % BATCH_DOCUMENTS == 0:
                 bar.update(BATCH_DOCUMENTS)
@@ -293,30 +289,43 @@ def stream(
     return counts
 
 
-def _fault(document: Document) -> Skip | None:
+def document_fault(document: Document) -> Skip | None:
+    """Why a document cannot be indexed; None where it can."""
     if not document.docid:
         return Skip(SkipReason.MISSING_ID, "the docid is empty: give every document an id")
     if len(document.docid) > MAX_ID_BYTES // 4 and len(document.docid.encode("utf-8", "replace")) > MAX_ID_BYTES:
         detail = f"docid {document.docid[:40]!r}… is longer than {MAX_ID_BYTES} bytes: use shorter ids"
         return Skip(SkipReason.INVALID_ID, detail, document.docid)
+    try:
+        "".join((document.docid, document.title, document.text, document.url or "", *document.facets)).encode()
+    except UnicodeEncodeError:
+        detail = f"docid {document.docid!r} holds text that is no Unicode (a lone surrogate): repair the source"
+        return Skip(SkipReason.INVALID_UNICODE, detail)
     return None
 
 
-def _duplicates(handle: int, *, keep_first: bool) -> list[str]:
+def indexable(records: Iterable[Record]) -> Iterator[tuple[Place, Document]]:
+    """The records that become documents, as `stream` sends them."""
+    for place, record in records:
+        if isinstance(record, Document) and document_fault(record) is None:
+            yield place, record
+
+
+def duplicate_ids(handle: int, *, keep_first: bool) -> list[str]:
+    """The docids that stand more than once, found after the documents are in; `keep_first` deletes all but the first."""
     reply = Unpacker(to_bytes(engine.duplicates(handle, keep_first)))
     return [reply.string() for _ in range(reply.integer())]
 
 
-def _name_duplicates(records: Iterable[Record], twice: list[str]) -> str:
+def name_duplicates(records: Iterable[Record], twice: list[str]) -> str:
     """One line that names the first few duplicate docids with all their places."""
-    wanted = {docid: [] for docid in twice[:3]} if twice else {}
-    places: dict[str, list[str]] = wanted
-    for place, record in records:
-        if isinstance(record, Document) and record.docid in places:
-            places[record.docid].append(str(place))
+    places: dict[str, list[str]] = {docid: [] for docid in twice[:3]}
+    for place, document in indexable(records):
+        if document.docid in places:
+            places[document.docid].append(str(place))
     named = "; ".join(f"{docid!r} at {' and '.join(found)}" for docid, found in places.items())
     more = f" (and {len(twice) - len(places)} more)" if len(twice) > len(places) else ""
-    return f"duplicate docids: {named}{more}: make them unique, or add --duplicates keep-first"
+    return f"duplicate docids: {named}{more}: make them unique"
 
 
 def delete_ids(handle: int, docids: Iterable[str]) -> None:

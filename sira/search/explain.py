@@ -60,6 +60,4 @@ def explain(index: Index, program: Program, docid: str) -> Explanation:
     before = index.explain(plain(program), docid)
     scored = [(clause, part) for clause, part in zip(program.clauses, found.parts, strict=True) if part]
     scored.sort(key=lambda pair: -pair[1])
-    return Explanation(
-        program.qid, docid, found.score, found.rank, before.score, before.rank, tuple(scored)
-    )
+    return Explanation(program.qid, docid, found.score, found.rank, before.score, before.rank, tuple(scored))

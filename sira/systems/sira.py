@@ -33,6 +33,4 @@ def shuffled(sketches: Mapping[str, Sketch]) -> dict[str, Sketch]:
     """A control: every topic gets the sketch of another one (a cyclic shift of a seeded permutation)."""
     qids = sorted(sketches)
     random.Random(SHUFFLE_SEED).shuffle(qids)
-    return {
-        qid: replace(sketches[other], qid=qid) for qid, other in zip(qids, [*qids[1:], *qids[:1]], strict=True)
-    }
+    return {qid: replace(sketches[other], qid=qid) for qid, other in zip(qids, [*qids[1:], *qids[:1]], strict=True)}

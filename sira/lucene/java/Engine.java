@@ -36,6 +36,7 @@ import org.apache.lucene.store.Directory;
 import org.apache.lucene.store.FSDirectory;
 import org.apache.lucene.util.Bits;
 import org.apache.lucene.util.BytesRef;
+import org.apache.lucene.util.BytesRefBuilder;
 import org.apache.lucene.util.FixedBitSet;
 
 /**
@@ -51,6 +52,7 @@ import org.apache.lucene.util.FixedBitSet;
 public final class Engine {
   static final String ID = "id", CONTENTS = "contents", EXPANSION = "expansion", FACET = "facet", ORD = "ord";
   static final byte UNIT = 0x1f, RECORD = 0x1e;
+  static final byte NEVER = (byte) 0xff; // stands in no UTF-8, so it parts docids of any letters
   private static final Map<Integer, AutoCloseable> HANDLES = new ConcurrentHashMap<>();
   private static final Map<String, Analyzer> ANALYZERS = new ConcurrentHashMap<>();
   private static final AtomicInteger NEXT = new AtomicInteger(1);
@@ -208,7 +210,7 @@ public final class Engine {
   private static IndexWriterConfig config(Analyzer analyzer, double bufferMb, boolean create) {
     IndexWriterConfig config = new IndexWriterConfig(analyzer);
     config.setOpenMode(create ? IndexWriterConfig.OpenMode.CREATE : IndexWriterConfig.OpenMode.APPEND);
-    config.setRAMBufferSizeMB(bufferMb);
+    config.setRAMBufferSizeMB(Math.max(1, Math.min(bufferMb, Runtime.getRuntime().maxMemory() / 4e6))); // a part of the heap
     config.setUseCompoundFile(false);
     config.setCommitOnClose(false);
     TieredMergePolicy policy = new TieredMergePolicy();
@@ -278,47 +280,46 @@ public final class Engine {
   }
 
   /**
-   * The ids that stand more than once (count, ids). With keepFirst all but the document with the lowest ord are
-   * deleted. Found on the finished postings, so that no list of ids is held while a corpus streams through.
+   * The ids of two or more living documents (count, ids). With keepFirst all but the document with the lowest ord are
+   * deleted, by a query: it holds whatever merges run meanwhile. Found on the finished postings, so that no list of ids is
+   * held while a corpus streams through.
    */
   public static byte[] duplicates(int handle, boolean keepFirst) throws IOException {
     IndexWriter writer = Engine.<Writer>get(handle).writer;
-    List<BytesRef> found = new ArrayList<>();
-    long deleted = 0;
+    Out out = new Out().put(0);
+    int found = 0;
     try (DirectoryReader reader = DirectoryReader.open(writer)) {
       Terms terms = MultiTerms.getTerms(reader, ID);
       TermsEnum ids = terms == null ? TermsEnum.EMPTY : terms.iterator();
       for (BytesRef id = ids.next(); id != null; id = ids.next()) {
-        if (ids.docFreq() > 1) found.add(BytesRef.deepCopyOf(id));
-      }
-      for (BytesRef id : keepFirst ? found : List.<BytesRef>of()) {
-        int keepLeaf = -1, keepDoc = -1;
-        long lowest = Long.MAX_VALUE;
-        for (int pass = 0; pass < 2; pass++) {
-          for (LeafReaderContext leaf : reader.leaves()) {
-            PostingsEnum docs = leaf.reader().postings(new Term(ID, id), PostingsEnum.NONE);
-            if (docs == null) continue;
-            NumericDocValues ord = leaf.reader().getNumericDocValues(ORD);
-            for (int doc = docs.nextDoc(); doc != DocIdSetIterator.NO_MORE_DOCS; doc = docs.nextDoc()) {
-              if (pass == 0 && ord.advanceExact(doc) && ord.longValue() < lowest) {
-                lowest = ord.longValue();
-                keepLeaf = leaf.ord;
-                keepDoc = doc;
-              } else if (pass == 1 && !(leaf.ord == keepLeaf && doc == keepDoc)) {
-                if (writer.tryDeleteDocument(leaf.reader(), doc) == -1) {
-                  throw new IOException("a merge came between; build with one thread");
-                }
-                deleted++;
-              }
-            }
+        if (ids.docFreq() == 1) continue; // counts deleted documents too
+        Term term = new Term(ID, BytesRef.deepCopyOf(id));
+        int living = 0;
+        long first = Long.MAX_VALUE;
+        for (LeafReaderContext leaf : reader.leaves()) {
+          PostingsEnum docs = leaf.reader().postings(term, PostingsEnum.NONE);
+          if (docs == null) continue;
+          Bits live = leaf.reader().getLiveDocs();
+          NumericDocValues ord = leaf.reader().getNumericDocValues(ORD);
+          for (int doc = docs.nextDoc(); doc != DocIdSetIterator.NO_MORE_DOCS; doc = docs.nextDoc()) {
+            if (live != null && !live.get(doc)) continue;
+            living++;
+            if (ord.advanceExact(doc)) first = Math.min(first, ord.longValue());
           }
+        }
+        if (living < 2) continue;
+        found++;
+        out.put(term.bytes());
+        if (keepFirst) {
+          writer.deleteDocuments(new BooleanQuery.Builder()
+              .add(new TermQuery(term), BooleanClause.Occur.FILTER)
+              .add(NumericDocValuesField.newSlowRangeQuery(ORD, first + 1, Long.MAX_VALUE), BooleanClause.Occur.FILTER).build());
         }
       }
     }
-    if (deleted > 0) writer.forceMergeDeletes(true);
-    Out out = new Out().put(found.size());
-    for (BytesRef id : found) out.put(id);
-    return out.take();
+    byte[] reply = out.take();
+    in(reply).putInt(found);
+    return reply;
   }
 
   /** Merges deletions away, so that df and lengths count living documents only, then commits and waits for merges. */
@@ -372,7 +373,7 @@ public final class Engine {
       baseDirectory = FSDirectory.open(path);
       base = DirectoryReader.open(baseDirectory);
       for (LeafReaderContext leaf : base.leaves()) {
-        IndexWriterConfig config = config(new org.apache.lucene.analysis.core.KeywordAnalyzer(), bufferMb, true);
+        IndexWriterConfig config = config(new org.apache.lucene.analysis.core.KeywordAnalyzer(), bufferMb / base.leaves().size(), true);
         config.setIndexSort(new Sort(new SortField(ORD, SortField.Type.INT)));
         writers.add(new IndexWriter(FSDirectory.open(work.resolve("leaf-" + leaf.ord)), config));
         seen.add(new FixedBitSet(leaf.reader().maxDoc()));
@@ -521,6 +522,7 @@ public final class Engine {
     final Directory directory;
     final DirectoryReader reader;
     final boolean expanded;
+    final int contentsDocuments, expansionDocuments;
     /** Words (not atoms) in all expansions, the sum of their lengths; -1 where it is not known. */
     final long words;
     /** df of the union of contents and expansion for terms that stand in both; filled as terms are asked for. */
@@ -530,7 +532,9 @@ public final class Engine {
       this.words = words;
       directory = FSDirectory.open(path);
       reader = DirectoryReader.open(directory);
-      expanded = MultiTerms.getTerms(reader, EXPANSION) != null;
+      contentsDocuments = reader.getDocCount(CONTENTS);
+      expansionDocuments = reader.getDocCount(EXPANSION);
+      expanded = expansionDocuments > 0;
     }
 
     int union(BytesRef term, int contents, int expansion) throws IOException {
@@ -658,11 +662,16 @@ public final class Engine {
     ByteBuffer in = in(windows);
     Out out = new Out();
     for (int n = in.getInt(); n > 0; n--) {
-      String[] words = new String[in.getInt()];
-      for (int w = 0; w < words.length; w++) words[w] = string(in);
+      BytesRef[] words = new BytesRef[in.getInt()];
+      BytesRefBuilder atom = new BytesRefBuilder();
+      for (int w = 0; w < words.length; w++) {
+        words[w] = BytesRef.deepCopyOf(bytes(in));
+        if (w > 0) atom.append((byte) ' ');
+        atom.append(words[w]);
+      }
       BooleanQuery.Builder any = new BooleanQuery.Builder();
       if (positions) any.add(new PhraseQuery(CONTENTS, words), BooleanClause.Occur.SHOULD);
-      if (atoms && reader.expanded) any.add(new TermQuery(new Term(EXPANSION, String.join(" ", words))), BooleanClause.Occur.SHOULD);
+      if (atoms && reader.expanded) any.add(new TermQuery(new Term(EXPANSION, atom.toBytesRef())), BooleanClause.Occur.SHOULD);
       out.put(searcher.count(any.build()));
     }
     return out.take();
@@ -766,6 +775,7 @@ public final class Engine {
       if (!union || !contents && !term.field().equals(EXPANSION)) return super.termStatistics(term, df, ttf);
       int other = source.reader.docFreq(new Term(contents ? EXPANSION : CONTENTS, term.bytes()));
       int union = source.union(term.bytes(), contents ? df : other, contents ? other : df);
+      union = Math.min(union, contents ? source.contentsDocuments : source.expansionDocuments); // df > N: a negative idf
       return new TermStatistics(term.bytes(), union, Math.max(ttf, union));
     }
   }
@@ -947,7 +957,7 @@ public final class Engine {
      */
     ScoreDoc[] top(int k) throws IOException {
       int most = Math.max(1, source.reader.maxDoc());
-      for (int ask = Math.min(most, k + 8); ; ask = (int) Math.min(most, 4L * ask)) {
+      for (int ask = (int) Math.min(most, k + 8L); ; ask = (int) Math.min(most, 4L * ask)) {
         ScoreDoc[] hits = collect(new TopScoreDocCollectorManager(ask, null, 1)).scoreDocs;
         if (hits.length < ask || ask == most || hits[hits.length - 1].score < hits[k - 1].score) return hits;
       }
@@ -976,7 +986,7 @@ public final class Engine {
     return ids;
   }
 
-  /** Runs a program: count, scores (float32), docids parted by RECORD; score descending, then docid by code point. */
+  /** Runs a program: count, scores (float32), docids parted by NEVER; score descending, then docid by code point. */
   public static byte[] search(int handle, byte[] program, int k) throws IOException {
     Reader source = get(handle);
     Search search = new Search(source, program);
@@ -999,7 +1009,7 @@ public final class Engine {
     Out out = new Out().put(Math.max(0, count));
     for (int i = 0; i < count; i++) out.put(hits[i].score);
     for (int i = 0; i < count; i++) {
-      if (i > 0) out.put(RECORD);
+      if (i > 0) out.put(NEVER);
       out.raw(ids[i]);
     }
     return out.take();

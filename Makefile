@@ -1,0 +1,42 @@
+# `make demo` and `make test` need nothing beforehand but a Python 3.12, 3.13 or 3.14: they make .venv themselves.
+# SIRA_PYTHON=/path/to/python chooses another one than scripts/find-python would.
+
+.DEFAULT_GOAL := help
+.PHONY: help set-up demo test lint format bench requirements clean
+
+BIN := .venv/bin
+export SIRA_PYTHON
+# pyright comes whole with the environment: it is not to ask the network for a newer one.
+export PYRIGHT_PYTHON_IGNORE_WARNINGS := 1
+
+help: ## say what there is
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' Makefile
+
+set-up: ## make .venv, or bring it up to date (the others do this themselves)
+	@scripts/set-up
+
+demo: set-up ## search Python's documentation by what one means, on recorded replies
+	@$(BIN)/sira demo
+
+test: set-up ## run the tests; ARGS='-k name' goes to pytest
+	@$(BIN)/python -m pytest $(ARGS)
+
+lint: set-up ## ruff, pyright, import-linter
+	@$(BIN)/ruff check .
+	@$(BIN)/ruff format --check .
+	@$(BIN)/pyright
+	@$(BIN)/lint-imports
+
+format: set-up ## let ruff mend and format
+	@$(BIN)/ruff check --fix .
+	@$(BIN)/ruff format .
+
+bench: set-up ## the measured comparisons of benchmarks/
+	@scripts/benchmarks $(BIN)/python
+
+requirements: ## for maintainers: write the pinned requirements anew (wants uv)
+	@scripts/lock-requirements $(ARGS)
+
+clean: ## remove .venv and what the tools left
+	rm -rf .venv build dist .pytest_cache .ruff_cache .hypothesis .import_linter_cache
+	find sira tests scripts -name __pycache__ -prune -exec rm -rf {} +

@@ -1,0 +1,173 @@
+"""`sira demo`: what the method does, on the documentation of the Python that runs it."""
+
+from __future__ import annotations
+
+import argparse
+import platform
+import sys
+from typing import TYPE_CHECKING
+
+from sira.cli.show import explanation_table, verdict_table
+from sira.errors import InputError
+from sira.tables import text_table
+
+if TYPE_CHECKING:
+    from sira.demo.compare import DemoSystem, Measured
+    from sira.demo.data import DemoCollection
+    from sira.records import Ranking, Topic
+
+HELP = "search Python's own documentation by meaning, on recorded replies"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("question", nargs="?", help="a question of your own; without one, the measured comparison")
+    parser.add_argument(
+        "--phrase", action="append", default=[], metavar="TEXT", help="a phrase the answer may contain; may be repeated"
+    )
+    parser.add_argument("--quiet", action="store_true", help="no progress")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    if arguments.phrase and not arguments.question:
+        raise InputError("--phrase goes with a question of your own")
+    from sira.demo.compare import demo_systems
+    from sira.demo.data import cache_folder, demo_indexes, load_demo
+    from sira.lucene.reader import Index
+
+    say = _Progress(quiet=arguments.quiet)
+    say("reading the documentation of Python " + platform.python_version())
+    collection = load_demo()
+    say(f"{len(collection.documents)} documents; indexing them, and their phrases (only the first time)")
+    plain, expanded = demo_indexes(collection, cache_folder(), progress=not arguments.quiet)
+    with Index(plain) as first, Index(expanded) as second:
+        systems = demo_systems(first, second, collection.sketches)
+        if arguments.question:
+            _own_question(arguments.question, arguments.phrase, collection, systems)
+        else:
+            _comparison(collection, systems, say)
+    return 0
+
+
+class _Progress:
+    def __init__(self, *, quiet: bool) -> None:
+        self.quiet = quiet
+
+    def __call__(self, text: str) -> None:
+        if not self.quiet:
+            print(f"sira: {text}", file=sys.stderr)
+
+
+def _comparison(collection: DemoCollection, systems: tuple[DemoSystem, ...], say: _Progress) -> None:
+    from sira.demo.compare import largest_change, measure
+
+    say(f"searching {len(collection.topics)} questions with {len(systems)} systems")
+    measured = list(measure(systems, collection, progress=not say.quiet))
+    print("Search in Python's documentation by what one means")
+    print(f"{len(collection.documents)} documents, {len(collection.topics)} questions\n")
+    rows = [
+        [
+            item.system.label,
+            f"{item.evaluation.mean['nDCG@10']:.3f}",
+            f"{item.evaluation.mean['Recall@10']:.3f}",
+            f"{item.milliseconds:.2f}",
+        ]
+        for item in measured
+    ]
+    print(text_table(["system", "nDCG@10", "Recall@10", "ms per query"], rows))
+    print(_honesty(collection))
+    topic = largest_change(measured, collection, gain=True)
+    if topic is not None:
+        _side_by_side(topic, measured, collection)
+    worst = largest_change(measured, collection, gain=False)
+    if worst is not None:
+        before, after = (item.evaluation.per_topic["nDCG@10"][worst.qid] for item in (measured[0], measured[-1]))
+        print(f"The largest loss: {worst.text!r}, nDCG@10 {before:.3f} -> {after:.3f}\n")
+    print(
+        "What to do next\n"
+        '  sira demo "stop a program for a while"      ask a question of your own\n'
+        "  sira index CORPUS --index DIR               index your own documents\n"
+        "  sira run eval_configs/scifact.toml --out runs/scifact   measure on a public collection\n"
+        "  sira doctor                                 what this machine has and lacks"
+    )
+
+
+def _honesty(collection: DemoCollection) -> str:
+    lines = [
+        "The questions were written for this demonstration. A large language model wrote the phrases (without seeing",
+        "the questions) and the sketches (without seeing the documents) beforehand. The measured claims are those on",
+        "public collections: docs/benchmarks.md.",
+    ]
+    if collection.changed or collection.unrecorded or collection.absent:
+        lines.append(
+            f"Against the Python the phrases were recorded with: {collection.changed} texts differ, "
+            f"{collection.unrecorded} documents have no phrases, {collection.absent} judged documents are absent."
+        )
+    return "\n".join(lines) + "\n"
+
+
+def _side_by_side(topic: Topic, measured: list[Measured], collection: DemoCollection) -> None:
+    from sira.search import explain
+
+    best = measured[-1]
+    print(f"One question explained: {topic.text!r}\n")
+    _rankings(measured[0], best, topic.qid, collection)
+    program = best.system.program(topic)
+    print(verdict_table(program, best.system.index.document_count))
+    relevant = [docid for docid in best.run.rankings[topic.qid].docids if collection.qrels[topic.qid].get(docid, 0) > 0]
+    print(explanation_table(explain(best.system.index, program, relevant[0])))
+
+
+def _rankings(first: Measured, last: Measured, qid: str, collection: DemoCollection) -> None:
+    judged = collection.qrels[qid]
+
+    def cell(ranking: Ranking, rank: int) -> str:
+        if rank >= len(ranking):
+            return ""
+        docid = ranking.docids[rank]
+        return f"{'*' if judged.get(docid, 0) > 0 else ' '} {docid}"
+
+    rows = [
+        [str(rank + 1), cell(first.run.rankings[qid], rank), cell(last.run.rankings[qid], rank)] for rank in range(5)
+    ]
+    print(text_table(["rank", first.system.label, f"{last.system.label} (* judged relevant)"], rows))
+
+
+def _own_question(
+    question: str, phrases: list[str], collection: DemoCollection, systems: tuple[DemoSystem, ...]
+) -> None:
+    from dataclasses import replace
+
+    from sira.cli.options import AD_HOC
+    from sira.compile import CompileSettings, compile_sketch
+    from sira.records import Sketch, SketchPhrase, Topic
+
+    topic = Topic(AD_HOC, question)
+    recorded = None if phrases else collection.recorded_sketch(question)
+    sketch = replace(recorded, qid=AD_HOC) if recorded else Sketch(AD_HOC, tuple(map(SketchPhrase, phrases)))
+    plain, expanded = systems[0], systems[-1]
+    program = compile_sketch(topic, sketch, expanded.index, CompileSettings())
+    before, after = plain.search(topic, 10), expanded.index.search(program, 10)
+    label = "+ document phrases" + (" + recorded sketch" if recorded else " + your phrases" if phrases else "")
+    titles = expanded.index.documents(after.docids)
+    rows = [
+        [
+            str(rank + 1),
+            before.docids[rank] if rank < len(before) else "",
+            after.docids[rank] if rank < len(after) else "",
+            _first_line(document.text) if (document := titles[rank] if rank < len(after) else None) else "",
+        ]
+        for rank in range(max(len(before), len(after)))
+    ]
+    if not rows:
+        print("nothing found: no word of the question stands in the documents or their phrases", file=sys.stderr)
+        return
+    print(text_table(["rank", "BM25", label, ""], rows))
+    if program.verdicts:
+        print(verdict_table(program, expanded.index.document_count))
+    else:
+        print("There is no recorded sketch for a question of your own; --phrase TEXT adds what the answer may say.")
+
+
+def _first_line(text: str) -> str:
+    line = text.strip().split("\n", 1)[0]
+    return line if len(line) <= 60 else line[:59] + "…"

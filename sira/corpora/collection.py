@@ -1,0 +1,128 @@
+"""One way to open any collection: documents, topics and judgments behind the same names."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+from sira.corpora.beir import BeirFolder
+from sira.corpora.jsonl import document_files, read_documents
+from sira.errors import InputError, NotFoundError
+from sira.records import Qrels, Record, Topic
+
+SCHEMES = ("beir", "jsonl", "irds")
+TEXT_RULE = "title and text joined by one blank; the text alone without a title"
+
+# Collections whose queries are documents of the corpus: BEIR leaves the query's own document out of the ranking.
+SELF_HIT_COLLECTIONS = ("arguana", "quora")
+
+_IRDS_ID = re.compile(r"[A-Za-z0-9][\w.-]*(/[\w.-]+)*")
+
+
+@dataclass(frozen=True)
+class Collection:
+    """A corpus with its topics and judgments. Documents are streamed anew at each call; the rest is read when first
+    asked for, so that indexing needs no judgments.
+
+    `ignore_self_hits`: a document whose id is the qid does not count as a hit; fetch k + 1 and remove it before the
+    cut. `text_rule` says how title and text of a document became one text.
+    """
+
+    name: str
+    source: str
+    split: str | None
+    documents: Callable[[], Iterator[Record]]
+    read_topics: Callable[[], tuple[Topic, ...]]
+    read_qrels: Callable[[], Qrels]
+    ignore_self_hits: bool
+    text_rule: str = TEXT_RULE
+
+    @cached_property
+    def topics(self) -> tuple[Topic, ...]:
+        return self.read_topics()
+
+    @cached_property
+    def qrels(self) -> Qrels:
+        return self.read_qrels()
+
+
+def open_collection(source: str, split: str | None = None, value_fields: Sequence[str] = ()) -> Collection:
+    """Open `beir:FOLDER`, `jsonl:PATH` (documents only), `irds:ID`, or a bare path or id.
+
+    A bare name that exists as a file or folder is taken as such (a folder with corpus.jsonl is BEIR's), any other as
+    an ir_datasets id. Without `split`, a BEIR folder gives its split `test`, or the only one; an ir_datasets id names
+    its split itself, or gets `/split` appended.
+    Raises InputError if the source cannot be made out, NotFoundError for a split or id that is not there,
+    EnvironmentFault where ir_datasets is needed and lacks.
+    """
+    scheme, colon, rest = source.partition(":")
+    if not colon or scheme not in SCHEMES:
+        scheme, rest = _guess(source), source
+    if not rest:
+        raise InputError(f"{source!r} names no collection; write beir:FOLDER, jsonl:PATH or irds:ID")
+    if scheme == "beir":
+        return _beir(source, rest, split, value_fields)
+    if scheme == "irds":
+        return _irds(source, rest, split)
+    if split is not None:
+        raise NotFoundError(f"{source}: JSON Lines have no splits; leave out the split {split!r}")
+    document_files(rest)
+    name = Path(rest).name.removesuffix(".gz").removesuffix(".jsonl")
+    return Collection(
+        name, source, None, lambda: read_documents(rest, value_fields), lambda: (), dict, _ignores_self_hits(name)
+    )
+
+
+def _guess(source: str) -> str:
+    path = Path(source)
+    if path.is_dir() and any((path / name).is_file() for name in ("corpus.jsonl", "corpus.jsonl.gz")):
+        return "beir"
+    if path.exists():
+        return "jsonl"
+    if "/" in source and _IRDS_ID.fullmatch(source) and not source.endswith((".jsonl", ".jsonl.gz")):
+        return "irds"
+    raise InputError(
+        f"{source!r} is no file or folder here and no ir_datasets id; write beir:FOLDER, jsonl:PATH or irds:ID"
+    )
+
+
+def _beir(source: str, path: str, split: str | None, value_fields: Sequence[str]) -> Collection:
+    folder = BeirFolder.open(path)
+    chosen = folder.default_split() if split is None else split
+    if chosen is not None and chosen not in folder.splits():
+        folder.qrels(chosen)  # raises, naming the splits that are there
+    name = folder.path.resolve().name
+    return Collection(
+        name,
+        source,
+        chosen,
+        lambda: folder.documents(value_fields),
+        lambda: folder.topics(chosen),
+        lambda: {} if chosen is None else folder.qrels(chosen),
+        _ignores_self_hits(name),
+    )
+
+
+def _irds(source: str, dataset_id: str, split: str | None) -> Collection:
+    from sira.corpora import irds
+
+    if split is not None and split not in dataset_id.split("/"):
+        dataset_id = f"{dataset_id}/{split}"
+    dataset = irds.IrDataset.load(dataset_id)
+    return Collection(
+        dataset_id,
+        source,
+        split,
+        dataset.documents,
+        dataset.topics,
+        dataset.qrels,
+        _ignores_self_hits(dataset_id),
+        irds.TEXT_RULE,
+    )
+
+
+def _ignores_self_hits(name: str) -> bool:
+    return any(known in name.lower() for known in SELF_HIT_COLLECTIONS)
