@@ -205,8 +205,14 @@ def _adapter() -> TypeAdapter[Program]:
 
 
 def program_to_json(program: Program) -> dict[str, Any]:
-    """A JSON-ready dictionary, stable in key order; `program_from_json` reads it back to an equal program."""
-    return asdict(program)
+    """A JSON-ready dictionary, stable in key order; `program_from_json` reads it back to an equal program.
+
+    Equal programs give equal text: numbers that may be given as int or float are written as float.
+    """
+    data = asdict(program)
+    for part in (data["scoring"], *data["clauses"]):
+        part.update({key: float(part[key]) for key in ("k1", "b", "expansion_weight", "weight") if key in part})
+    return data
 
 
 def program_from_json(data: object) -> Program:

@@ -67,6 +67,10 @@ class Skip(NamedTuple):
     detail: str
     docid: str | None = None
 
+    def at(self, place: Place) -> str:
+        """One line for a report: file, line, docid, fault."""
+        return f"{place}: {'' if self.docid is None else f'docid {self.docid!r}: '}{self.detail}"
+
 
 Record = tuple[Place, Document | Skip]
 """One record of a corpus as read: where it stands and what it is."""

@@ -31,14 +31,15 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.phrase and not arguments.question:
         raise InputError("--phrase goes with a question of your own")
     from sira.demo.compare import demo_systems
-    from sira.demo.data import cache_folder, demo_indexes, load_demo
+    from sira.demo.data import demo_indexes, load_demo
     from sira.lucene.reader import Index
+    from sira.paths import cache_folder
 
     say = _Progress(quiet=arguments.quiet)
     say("reading the documentation of Python " + platform.python_version())
     collection = load_demo()
     say(f"{len(collection.documents)} documents; indexing them, and their phrases (only the first time)")
-    plain, expanded = demo_indexes(collection, cache_folder(), progress=not arguments.quiet)
+    plain, expanded = demo_indexes(collection, cache_folder() / "demo", progress=not arguments.quiet)
     with Index(plain) as first, Index(expanded) as second:
         systems = demo_systems(first, second, collection.sketches)
         if arguments.question:

@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Literal
 
 from sira.errors import EnvironmentFault
+from sira.paths import cache_folder
 
 State = Literal["ok", "missing", "absent", "note"]
 
@@ -254,15 +255,12 @@ def cache_folders() -> dict[str, Path]:
     home = Path.home()
     base = Path(os.environ.get("XDG_CACHE_HOME") or home / ".cache")
     folders = {
-        "sira": Path(os.environ.get("SIRA_CACHE") or base / "sira"),
+        "sira": cache_folder(),
         "ir_datasets": Path(os.environ.get("IR_DATASETS_HOME") or home / ".ir_datasets"),
         "Hugging Face": Path(os.environ.get("HF_HOME") or base / "huggingface"),
     }
-    numba = os.environ.get("NUMBA_CACHE_DIR")
-    ranx = importlib.util.find_spec("ranx")
-    if numba or (ranx and ranx.origin):
-        # numba keeps what it compiled beside the module: for the metrics, in ranx itself.
-        folders["numba"] = Path(numba) if numba else Path(str(ranx and ranx.origin)).parent
+    if numba := os.environ.get("NUMBA_CACHE_DIR"):  # by default compiled measures lie in sira's own folder
+        folders["numba"] = Path(numba)
     return folders
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from sira.corpora.audit import Audit, Finding, audit
 from sira.corpora.beir import BeirFolder
 from sira.corpora.collection import Collection, open_collection
-from sira.corpora.jsonl import describe, read_documents
+from sira.corpora.jsonl import read_documents
 from sira.corpora.trec import read_qrels, read_run, read_topics
 from sira.corpora.trec_writer import RunWriter, write_qrels, write_run
 
@@ -16,7 +16,6 @@ __all__ = [
     "Finding",
     "RunWriter",
     "audit",
-    "describe",
     "open_collection",
     "read_documents",
     "read_qrels",

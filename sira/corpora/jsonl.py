@@ -24,11 +24,6 @@ SUFFIXES = (".jsonl", ".jsonl.gz")
 _FORBIDDEN_IN_ID = re.compile(r"[\s\x00-\x1f\x7f-\x9f]")
 
 
-def describe(place: Place, skip: Skip) -> str:
-    """One line for a report: file, line, docid, fault."""
-    return f"{place}: {'' if skip.docid is None else f'docid {skip.docid!r}: '}{skip.detail}"
-
-
 def is_valid_id(docid: str) -> bool:
     """Whether a TREC file can carry this id: not empty, no white space, no control character."""
     # The first test is the fast one and holds for nearly all ids; it is too strict for some letters (joiners).

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import os
 import platform
 from dataclasses import dataclass
 from pathlib import Path
@@ -68,12 +67,6 @@ def load_demo() -> DemoCollection:
         unrecorded=sum(docid not in recorded for docid in texts),
         absent=len({docid for judged in qrels.values() for docid in judged} - texts.keys()),
     )
-
-
-def cache_folder() -> Path:
-    """Where the demonstration's indexes live; $XDG_CACHE_HOME is honoured."""
-    root = os.environ.get("XDG_CACHE_HOME")
-    return (Path(root) if root else Path.home() / ".cache") / "sira" / "demo"
 
 
 def demo_indexes(collection: DemoCollection, folder: Path, *, progress: bool) -> tuple[Path, Path]:

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sira.errors import EnvironmentFault
+from sira.paths import cache_folder
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -33,10 +34,10 @@ _ready: set[str] = set()
 
 
 def numba_cache_folder() -> Path:
-    """Where the compiled measures are kept: NUMBA_CACHE_DIR, or sira/numba in the user's cache folder."""
+    """Where the compiled measures are kept: NUMBA_CACHE_DIR, or numba in sira's cache folder."""
     if folder := os.environ.get("NUMBA_CACHE_DIR"):
         return Path(folder)
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "sira" / "numba"
+    return cache_folder() / "numba"
 
 
 def prepare(kernels: Iterable[str]) -> None:

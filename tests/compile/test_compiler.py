@@ -97,9 +97,7 @@ def test_single_words_alone_by_default() -> None:
 @pytest.mark.parametrize(("documents", "bound"), [(0, 1), (1, 1), (3, 1), (19, 1), (20, 1), (40, 2), (60, 3)])
 def test_the_bound_stays_usable_on_a_handful_of_documents(documents: int, bound: int) -> None:
     table = {"at": bound, "above": bound + 1}
-    program = compile_sketch(
-        Topic("q1", ""), sketch("at above"), TableStatistics(documents, table), CompileSettings()
-    )
+    program = compile_sketch(Topic("q1", ""), sketch("at above"), TableStatistics(documents, table), CompileSettings())
     assert outcomes(program) == [("at", KEPT), ("above", COMMON)]
 
 
@@ -168,7 +166,9 @@ def test_a_sketch_of_another_topic_is_refused() -> None:
         compile_sketch(Topic("q1", "kiln"), Sketch("q2"), STATISTICS)
 
 
-WORDS = st.lists(st.sampled_from(["kiln", "glaze", "raku", "clay", "wash", "x", "\U0001f61e"]), max_size=6).map(" ".join)
+WORDS = st.lists(st.sampled_from(["kiln", "glaze", "raku", "clay", "wash", "x", "\U0001f61e"]), max_size=6).map(
+    " ".join
+)
 PHRASES = st.builds(
     SketchPhrase,
     WORDS | st.text(max_size=20),

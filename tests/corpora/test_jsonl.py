@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sira.corpora.jsonl import describe, document_from_record, is_valid_id, read_documents
+from sira.corpora.jsonl import document_from_record, is_valid_id, read_documents
 from sira.errors import InputError
 from sira.records import Document, Place, Skip, SkipReason
 
@@ -79,7 +79,7 @@ def test_g01_a_record_without_text_names_file_line_id_and_field(tmp_path: Path) 
     place, skip = results[1]
     assert isinstance(skip, Skip)
     assert (skip.reason, skip.docid) == (SkipReason.MISSING_TEXT, "a2")
-    line = describe(place, skip)
+    line = skip.at(place)
     assert all(part in line for part in (str(path), "line 2", "'a2'", "'text'", "'contents'")), line
     assert [type(result) for _, result in results] == [Document, Skip, Document]
 
@@ -136,7 +136,7 @@ def test_a_bad_record_is_skipped_with_its_reason_and_the_next_is_read(
     (place, skip), (_, good) = read_documents(path, ["year"])
     assert isinstance(skip, Skip)
     assert skip.reason == reason
-    assert "\n" not in describe(place, skip)
+    assert "\n" not in skip.at(place)
     assert good == Document("good", "x")
 
 
