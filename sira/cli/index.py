@@ -44,8 +44,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     gate.add_argument(
         "--max-df-ratio",
         type=float,
-        default=0.05,
-        help="tau: windows above this share of the corpus are dropped (0.05)",
+        default=0.2,
+        help="tau: windows above this share of the corpus are dropped (0.2)",
     )
     gate.add_argument("--max-n", type=int, default=3, help="longest window in words (3)")
     gate.add_argument("--max-phrases", type=int, default=50, help="most phrases of one document (50)")

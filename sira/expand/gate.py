@@ -1,8 +1,9 @@
 """The document-side gate: which windows of the proposed phrases become postings.
 
-A window passes where its df on the base corpus is at most the bound; df 0 passes, since new vocabulary is the point. Only
-the words ABOVE the bound need be known, a few hundred by Zipf's law, so the gate is a look-up in a small table. A window of
-several words is at most as frequent as its rarest word; only where all its words are too common is it counted.
+A window passes where its df on the base corpus is at most the bound; df 0 passes, since new vocabulary is the point.
+Only the words ABOVE the bound need be known, a few hundred by Zipf's law, so the gate is a look-up in a small table.
+A window of several words is at most as frequent as its rarest word; only where all its words are too common is it
+counted.
 """
 
 from __future__ import annotations
@@ -11,17 +12,18 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from sira.analysis import DEFAULT_MAX_DF_RATIO, DEFAULT_MAX_N, windows
+from sira.analysis import DEFAULT_MAX_N, windows
 
+DEFAULT_DOCUMENT_MAX_DF_RATIO = 0.2
 MAX_TERM_BYTES = 32766
 """Lucene's limit on one term, in bytes of UTF-8."""
 
 
 @dataclass(frozen=True, slots=True)
 class GateSettings:
-    """tau, the longest window in words, and the most phrases taken of one document."""
+    """tau (docs/decisions/0003), the longest window in words, and the most phrases taken of one document."""
 
-    max_df_ratio: float = DEFAULT_MAX_DF_RATIO
+    max_df_ratio: float = DEFAULT_DOCUMENT_MAX_DF_RATIO
     max_n: int = DEFAULT_MAX_N
     max_phrases: int = 50
 
@@ -44,7 +46,8 @@ class DocumentGate:
     def filter(self, phrases: Sequence[Sequence[str]]) -> tuple[list[str], list[str]]:
         """The words and the atoms (windows of several words, joined by blanks) of one document's analysed phrases.
 
-        Each is listed once, in the order of first appearance, however many phrases hold it.
+        Each is listed once, in the order of first appearance, however many phrases hold it. Where no word passes, no
+        atom stands alone: a document has an expansion where it has words, so that atoms move no length and no N.
         """
         words: dict[str, None] = {}
         atoms: dict[str, None] = {}
@@ -71,6 +74,9 @@ class DocumentGate:
                     words[term] = None
             if len(terms) > 1 and self.settings.max_n > 1:
                 atoms |= dict.fromkeys(self._atoms(terms))
+        if not words:
+            counts["windows_without_words"] += len(atoms)
+            atoms = {}
         counts["phrases_kept"] += len(seen)
         counts["windows_kept"] += len(words) + len(atoms)
         return list(words), list(atoms)

@@ -77,7 +77,9 @@ def expansion_terms(
         gate.counts["rows_expired"] += sum(_expired(row, today) for _, row in batch)
         gate.counts["phrases_proposed"] += sum(len(row.phrases) for _, row in batch)
         gate.counts["phrases_duplicate"] += sum(
-            len(row.phrases) - len(kept) for (_, row), kept in zip(batch, phrases, strict=True) if not _expired(row, today)
+            len(row.phrases) - len(kept)
+            for (_, row), kept in zip(batch, phrases, strict=True)
+            if not _expired(row, today)
         )
         analysed = iter(index.analyze([phrase for group in phrases for phrase in group]))
         for (place, row), group in zip(batch, phrases, strict=True):

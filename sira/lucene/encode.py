@@ -22,8 +22,9 @@ MIN_EXPANSION_WEIGHT = 1e-4
 
 
 def encode_program(program: Program, value_fields: Mapping[str, str], *, positions: bool = True) -> bytes:
-    """Raises ProgramError for what this index cannot run: a range on a field that it does not have or on a value that it
-    cannot read, a phrase where it holds no positions, a parameter beyond Lucene's 32-bit numbers."""
+    """Raises ProgramError for what this index cannot run: a range on a field that it does not have or on a value that
+    cannot be read, a phrase where it holds no positions, a parameter beyond Lucene's 32-bit numbers.
+    """
     scoring = program.scoring
     _check_scoring(scoring)
     if not positions and any(isinstance(clause, PhraseClause) for clause in program.clauses):
@@ -64,7 +65,9 @@ def _encode(clause: Clause, value_fields: Mapping[str, str], parts: list[bytes])
             parts += (b"f", weight, _string(clause.facet))
         case RangeClause():
             kind, low, high = _bounds(clause, value_fields)
-            code, pair = (b"d", struct.pack("<dd", low, high)) if kind == "number" else (b"l", struct.pack("<qq", low, high))
+            code, pair = (
+                (b"d", struct.pack("<dd", low, high)) if kind == "number" else (b"l", struct.pack("<qq", low, high))
+            )
             parts += (code, weight, _string(clause.field), pair)
 
 
@@ -79,7 +82,9 @@ def _string(text: str) -> bytes:
 def _bounds(clause: RangeClause, value_fields: Mapping[str, str]) -> tuple[str, int | float, int | float]:
     kind = value_fields.get(clause.field)
     if kind is None:
-        raise ProgramError(f"range on {clause.field!r}: the index has no such field; it has: {value_types(value_fields)}")
+        raise ProgramError(
+            f"range on {clause.field!r}: the index has no such field; it has: {value_types(value_fields)}"
+        )
     lowest, highest = (-math.inf, math.inf) if kind == "number" else (LONG_MIN, LONG_MAX)
     try:
         low = lowest if clause.gte is None else to_number(kind, clause.gte)

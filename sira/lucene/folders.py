@@ -13,7 +13,7 @@ import os
 import shutil
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Generator
 from pathlib import Path
 
 from sira.errors import IndexFault
@@ -40,7 +40,7 @@ def _remove_stale(target: Path) -> None:
 
 
 @contextlib.contextmanager
-def staging(target: Path, *, overwrite: bool = False) -> Iterator[Path]:
+def staging(target: Path, *, overwrite: bool = False) -> Generator[Path]:
     """A new folder beside `target`, which takes its name when the block ends well and vanishes when it does not.
 
     With `overwrite` an existing target is exchanged in one step, so that a reader finds the old or the new, whole.
@@ -64,7 +64,7 @@ def staging(target: Path, *, overwrite: bool = False) -> Iterator[Path]:
 
 
 @contextlib.contextmanager
-def _write_errors(target: Path) -> Iterator[None]:
+def _write_errors(target: Path) -> Generator[None]:
     try:
         yield
     except OSError as error:

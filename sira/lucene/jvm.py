@@ -7,15 +7,16 @@ import hashlib
 import importlib.util
 import locale
 import os
+import re
 import signal
 import threading
 import warnings
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Generator
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from sira.errors import EnvironmentFault, ForkedProcessError, IndexFault, SiraError
 
@@ -99,10 +100,9 @@ os.register_at_fork(after_in_child=_after_fork)
 
 
 def _check_heap(heap: str) -> str:
-    number, unit = heap[:-1], heap[-1:].lower()
-    well_formed = number.isascii() and number.isdigit() and unit in ("m", "g")
-    megabytes = int(number[:9]) * (1024 if unit == "g" else 1) if well_formed else 0
-    if not MIN_HEAP_MB <= megabytes <= MAX_HEAP_MB:  # beyond these Java ends the whole process as it starts
+    well_formed = re.fullmatch("[0-9]{1,9}[mgMG]", heap) is not None
+    # beyond these bounds Java ends the whole process as it starts
+    if not well_formed or not MIN_HEAP_MB <= _heap_megabytes(heap.lower()) <= MAX_HEAP_MB:
         raise EnvironmentFault(
             f"Java heap {heap!r}: give a whole number and m or g, from {MIN_HEAP_MB}m up, such as 512m or 4g "
             f"(set by {HEAP_VARIABLE})"
@@ -110,8 +110,18 @@ def _check_heap(heap: str) -> str:
     return heap.lower()
 
 
+def _heap_megabytes(heap: str) -> int:
+    return int(heap[:-1]) * (1024 if heap[-1] == "g" else 1)
+
+
+def _heap_too_small(what: str) -> EnvironmentFault:
+    return EnvironmentFault(
+        f"Java's heap of {_heap} is too small for {what}: set {HEAP_VARIABLE} (such as {HEAP_VARIABLE}=4g)"
+    )
+
+
 def configure_heap(heap: str) -> None:
-    """Choose the heap size (such as `512m`, `4g`) before the first use of an index; later it warns and changes nothing."""
+    """Choose the heap size (such as `512m`, `4g`) before an index is first used; later it warns and changes nothing."""
     heap = _check_heap(heap)
     if _heap is not None and _heap != heap:
         warnings.warn(f"Java runs already with a heap of {_heap}; {heap} is ignored", RuntimeWarning, stacklevel=2)
@@ -120,8 +130,8 @@ def configure_heap(heap: str) -> None:
 
 
 @contextlib.contextmanager
-def _utf8_locale() -> Iterator[None]:
-    """Java takes the encoding of file names from the locale as it starts; under LC_ALL=C it could name only ASCII ones."""
+def _utf8_locale() -> Generator[None]:
+    """Java takes the encoding of file names from the locale as it starts: under LC_ALL=C it could name only ASCII."""
     if locale.getencoding().lower() in ("utf-8", "utf8"):
         yield
         return
@@ -137,7 +147,7 @@ def _utf8_locale() -> Iterator[None]:
 
 
 def java_path(path: Path) -> str:
-    """A path as Java takes it, whatever the locale made of its bytes. Raises IndexFault where the bytes are no UTF-8."""
+    """A path as Java takes it, whatever the locale made of its bytes. Raises IndexFault for bytes that are no UTF-8."""
     try:
         return os.fsencode(path).decode("utf-8")
     except UnicodeDecodeError:
@@ -151,18 +161,23 @@ def _start() -> Any:
     if importlib.util.find_spec("jnius_config") is None:
         raise EnvironmentFault("the bridge to Java (pyjnius) is not installed: run  pip install 'sira[lucene]'")
     java, anserini = find_java(), find_anserini()
-    import jnius_config
+    import jnius_config  # pyright: ignore[reportMissingTypeStubs]
 
     heap = _check_heap(os.environ.get(HEAP_VARIABLE, DEFAULT_HEAP))
     if jnius_config.vm_running:
         raise EnvironmentFault(
-            "Java was started by another library before sira, without Lucene: use sira first, or in a process of its own"
+            "Java was started by another library before sira, without Lucene: use sira first, or in its own process"
         )
     os.environ["JAVA_HOME"] = str(java.path)  # pyjnius reads it when it loads libjvm
-    jnius_config.set_classpath(str(ENGINE_JAR), str(anserini))
-    jnius_config.add_options(
+    jnius_config.set_classpath(  # pyright: ignore[reportUnknownMemberType]
+        str(ENGINE_JAR), str(anserini)
+    )
+    jnius_config.add_options(  # pyright: ignore[reportUnknownMemberType]
         f"-Xmx{heap}",
         "-Xrs",  # leave Ctrl-C to Python
+        # Java puts a guard page this deep into the stack of the thread that starts it. At its default of 1 MB, Python's
+        # own recursion (deeply nested JSON) runs into it and the process dies; 8 MB is what Python counts on.
+        "-Xss8m",
         "-XX:+UseSerialGC",  # least memory and fewest threads; searches allocate little
         "-XX:TieredStopAtLevel=4",
         "-Xshare:auto",
@@ -172,12 +187,12 @@ def _start() -> Any:
     )
     handler = signal.getsignal(signal.SIGINT) if threading.current_thread() is threading.main_thread() else None
     with _utf8_locale():
-        from jnius import autoclass  # pyright: ignore[reportMissingImports, reportUnknownVariableType]
+        from jnius import autoclass  # pyright: ignore[reportMissingImports, reportMissingTypeStubs, reportUnknownVariableType]
 
     if handler is not None:
         signal.signal(signal.SIGINT, handler)
     _heap = heap
-    return autoclass("sira.Engine")
+    return cast(Any, autoclass("sira.Engine"))
 
 
 class _Engine:
@@ -187,7 +202,15 @@ class _Engine:
         _check_fork()
         with _lock:
             engine = _start()
-        return getattr(engine, name)
+        method = getattr(engine, name)
+
+        def call(*arguments: Any) -> Any:
+            for argument in arguments:
+                if isinstance(argument, bytes) and len(argument) > (_heap_megabytes(_heap or DEFAULT_HEAP) << 17):
+                    raise _heap_too_small(f"a batch of {len(argument) >> 20} MB")  # pyjnius would crash, out of heap
+            return method(*arguments)
+
+        return call
 
 
 engine = _Engine()
@@ -208,7 +231,7 @@ class JavaError(SiraError):
 
 
 @contextlib.contextmanager
-def java_errors() -> Iterator[None]:
+def java_errors() -> Generator[None]:
     """Turn an exception of the bridge into JavaError; running out of heap names the setting to raise."""
     try:
         yield
@@ -217,9 +240,7 @@ def java_errors() -> Iterator[None]:
         if kind is None:
             raise
         if kind == "java.lang.OutOfMemoryError":
-            raise EnvironmentFault(
-                f"Java's heap of {_heap} is too small for this: set {HEAP_VARIABLE} (such as {HEAP_VARIABLE}=4g)"
-            ) from None
+            raise _heap_too_small("this") from None
         raise JavaError(kind, str(getattr(error, "innermessage", "") or "")) from None
 
 
@@ -228,9 +249,9 @@ def engine_source_hash() -> str:
     return hashlib.sha256(ENGINE_SOURCE.read_bytes()).hexdigest()
 
 
-def engine_jar_hash() -> str | None:
-    """The source hash that the checked-in jar carries; None where it carries none."""
-    with zipfile.ZipFile(ENGINE_JAR) as jar:
+def engine_jar_hash(path: Path = ENGINE_JAR) -> str | None:
+    """The source hash that the jar carries; None where it carries none."""
+    with zipfile.ZipFile(path) as jar:
         manifest = jar.read("META-INF/MANIFEST.MF").decode("utf-8").replace("\r\n ", "")
     for line in manifest.splitlines():
         if line.startswith("Source-SHA-256:"):

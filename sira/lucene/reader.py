@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
-from typing import Any
+from typing import Any, cast
 
 from sira.errors import IndexFault, InputError, NotFoundError
 from sira.lucene.analyzers import analyze
@@ -89,7 +89,9 @@ class Index:
         """Raises IndexFault where there is no index, or where another analyzer than the index's is asked for."""
         self.path = Path(path)
         if not self.path.is_dir():
-            raise IndexFault(f"{self.path}: there is no such folder: build an index with  sira index SOURCE {self.path}")
+            raise IndexFault(
+                f"{self.path}: there is no such folder: build an index with  sira index SOURCE {self.path}"
+            )
         manifest = read_manifest(self.path)
         if manifest is None and not any(self.path.glob("segments_*")):
             raise IndexFault(f"{self.path}: holds no index: build one with  sira index SOURCE --index {self.path}")
@@ -99,7 +101,9 @@ class Index:
             )
         try:
             with java_errors():
-                self._handle: int = engine.openReader(java_path(self.path), manifest.expansion_words if manifest else -1)
+                self._handle: int = engine.openReader(
+                    java_path(self.path), manifest.expansion_words if manifest else -1
+                )
                 self._close = weakref.finalize(self, release, self._handle)
                 self._facts = describe(self._handle)
         except JavaError as error:
@@ -118,14 +122,16 @@ class Index:
     def __enter__(self) -> Index:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
         self.close()
 
     def _call(self, method: str, *arguments: Any) -> Any:
         with java_errors():
             try:
                 return getattr(engine, method)(self._handle, *arguments)
-            except Exception as error:
+            except Exception:
                 if not self._close.alive:
                     raise IndexFault(f"{self.path}: this index was closed: open it again") from None
                 raise
@@ -147,7 +153,8 @@ class Index:
 
     @property
     def has_positions(self) -> bool:
-        return bool(self._facts.statistics.get("contents", {}).get("positions", 0))
+        """Whether phrases can be searched; False only where `contents` was indexed without positions."""
+        return bool(self._facts.statistics.get("contents", {}).get("positions", 1))
 
     @property
     def average_length(self) -> float:
@@ -299,10 +306,9 @@ def _foreign(docid: str, stored: dict[str, str]) -> Document:
     except ValueError:
         record = None
     if isinstance(record, dict):
-        texts = {key: value for key, value in record.items() if isinstance(value, str)}  # pyright: ignore[reportUnknownVariableType]
+        fields = cast(dict[str, object], record)
+        texts = {key: value for key, value in fields.items() if isinstance(value, str)}
         text = texts.get("text", texts.get("contents"))
         if text is not None:
             return Document(docid, text, texts.get("title", ""), url=texts.get("url"))
     return Document(docid, raw)
-
-

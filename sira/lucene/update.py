@@ -1,7 +1,7 @@
 """Changing a finished index: its expansions, and single documents. Every change makes a new folder and swaps it in.
 
-Lucene's files are never rewritten, so the new folder starts as hard links to the old files: cheap, and the old index stays
-whole until the swap.
+Lucene's files are never rewritten, so the new folder starts as hard links to the old files: cheap, and the old index
+stays whole until the swap.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import os
 import shutil
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -66,6 +66,12 @@ def _own_manifest(path: Path) -> Manifest:
     return manifest
 
 
+def _check_unchanged(path: Path, manifest: Manifest) -> None:
+    """Two changes at a time: the second to end would undo the first, so it is refused."""
+    if read_manifest(path) != manifest:
+        raise IndexFault(f"{path}: another process changed it meanwhile: nothing was written, run this again")
+
+
 def attach_expansions(
     base: Path,
     rows: Iterable[ExpansionTerms],
@@ -92,6 +98,8 @@ def attach_expansions(
         finally:
             engine.close(handle)
         shutil.rmtree(work, ignore_errors=True)
+        if target.resolve() == base.resolve():
+            _check_unchanged(base, manifest)
         return seal(folder, replace(manifest, expansion=describe(counts)))
 
 
@@ -120,7 +128,9 @@ def _add_batch(handle: int, batch: list[ExpansionTerms], counts: AttachCounts) -
         outcomes = to_bytes(engine.addExpansions(handle, packer.take()))
     for row, outcome in zip(batch, outcomes, strict=True):
         if outcome == 2:
-            raise DuplicateIdError(f"{row.place}: docid {row.docid!r} has a row already: a store holds one row a document")
+            raise DuplicateIdError(
+                f"{row.place}: docid {row.docid!r} has a row already: a store holds one row a document"
+            )
         if outcome == 1:
             counts.unknown += 1
             if len(counts.unknown_examples) < 5:
@@ -135,7 +145,7 @@ def drop_expansions(base: Path, target: Path, *, overwrite: bool = False) -> Man
 
 
 @contextmanager
-def _copy(path: Path) -> Iterator[Path]:
+def _copy(path: Path) -> Generator[Path]:
     with staging(path, overwrite=True) as folder:
         for file in path.iterdir():
             if file.is_file() and file.name not in (FILE, "write.lock") and not file.name.startswith("."):
@@ -163,9 +173,7 @@ def update_index(
     """
     manifest = _own_manifest(path)
     gone = list(dict.fromkeys(delete))
-    packer = DocumentPacker(
-        manifest.value_fields, facet_words=manifest.facet_words, store_text=manifest.stored_text
-    )
+    packer = DocumentPacker(manifest.value_fields, facet_words=manifest.facet_words, store_text=manifest.stored_text)
     with Index(path) as index:
         _check_present(index, gone)
         if add is not None and not update:
@@ -190,6 +198,7 @@ def update_index(
                 if twice and add is not None:
                     raise DuplicateIdError(name_duplicates(add(), twice))
                 engine.commit(handle)
+        _check_unchanged(path, manifest)
         return seal(
             folder,
             replace(
@@ -217,7 +226,9 @@ def _check_absent(index: Index, records: Iterable[Record], gone: set[str]) -> No
     for batch in _batches(records):
         for (place, docid), df in zip(batch, index.id_df([docid for _, docid in batch]), strict=True):
             if df and docid not in gone:
-                raise DuplicateIdError(f"{place}: docid {docid!r} is in {index.path} already: add --update to replace it")
+                raise DuplicateIdError(
+                    f"{place}: docid {docid!r} is in {index.path} already: add --update to replace it"
+                )
 
 
 def _delete_given(handle: int, records: Iterable[Record]) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 
 RECORD = "\x1e"
 UNIT = "\x1f"
-NEVER = b"\xff"
+NEVER = "\udcff"  # the byte 0xff, decoded with surrogateescape: it stands in no UTF-8
 
 
 def to_bytes(array: Any) -> bytes:
@@ -99,7 +99,7 @@ class Unpacker:
     def docids(self) -> tuple[str, ...]:
         """All that is left: docids parted by a byte that stands in no UTF-8."""
         rest, self.at = self.data[self.at :], len(self.data)
-        return tuple(map(bytes.decode, rest.split(NEVER)))
+        return tuple(rest.decode("utf-8", "surrogateescape").split(NEVER))
 
     @property
     def done(self) -> bool:

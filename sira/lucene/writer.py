@@ -6,7 +6,7 @@ import datetime as dt
 import hashlib
 import struct
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import replace
@@ -128,7 +128,7 @@ class Feed:
 
 
 @contextmanager
-def lucene_writer(folder: Path, analyzer: str, buffer_mb: float, *, create: bool) -> Iterator[int]:
+def lucene_writer(folder: Path, analyzer: str, buffer_mb: float, *, create: bool) -> Generator[int]:
     """The handle of an open Lucene writer; what was not committed is dropped when the block ends."""
     with java_errors():
         handle = engine.openWriter(java_path(folder), ANALYZERS[analyzer], buffer_mb, create)
@@ -234,7 +234,7 @@ class Counts:
     def skip(self, place: Place, skip: Skip) -> None:
         self.skipped[skip.reason.value] += 1
         if len(self.examples) < EXAMPLES:
-            self.examples.append(f"{place}: {skip.detail}")
+            self.examples.append(skip.at(place))
 
     def document(self, document: Document) -> None:
         self.indexed += 1
@@ -312,7 +312,7 @@ def indexable(records: Iterable[Record]) -> Iterator[tuple[Place, Document]]:
 
 
 def duplicate_ids(handle: int, *, keep_first: bool) -> list[str]:
-    """The docids that stand more than once, found after the documents are in; `keep_first` deletes all but the first."""
+    """The docids that stand more than once, once the documents are in; `keep_first` deletes all but the first."""
     reply = Unpacker(to_bytes(engine.duplicates(handle, keep_first)))
     return [reply.string() for _ in range(reply.integer())]
 

@@ -1,8 +1,8 @@
 """The scores that sira promises, computed anew with numpy from the published formulas, a document at a time.
 
-BM25 as in Robertson and Zaragoza (2009) in Lucene's form, lengths quantised as Lucene's SmallFloat does, and BM25F as the
-"simple BM25 extension to multiple weighted fields" (Robertson, Zaragoza, Taylor, CIKM 2004): frequencies and lengths of
-the fields are added before one BM25.
+BM25 as in Robertson and Zaragoza (2009) in Lucene's form, lengths quantised as Lucene's SmallFloat does, and BM25F as
+the "simple BM25 extension to multiple weighted fields" (Robertson, Zaragoza, Taylor, CIKM 2004): frequencies and
+lengths of the fields are added before one BM25.
 """
 
 from __future__ import annotations
@@ -86,27 +86,29 @@ class Oracle:
     def _fields(self, scoring: Scoring) -> bool:
         return self.expansion_count > 0 and scoring.expansion_weight > 0
 
-    def _bm25(self, tf: Floats, lengths: Floats, total: int, count: int, idf: float, scoring: Scoring) -> Floats:
-        return idf * self._saturated(tf, lengths, total / count if count else 1.0, scoring.k1, scoring.b)
+    def _bm25(self, tf: Floats, lengths: Floats, average: float, idf: float, scoring: Scoring) -> Floats:
+        return idf * self._saturated(tf, lengths, average, scoring.k1, scoring.b)
 
     def term(self, term: str, scoring: Scoring) -> Floats:
         contents, expansion = self._tf(self.contents_tf, term), self._tf(self.expansion_tf, term)
         if scoring.combine == "bm25f" and self._fields(scoring):
             return self._bm25f(term, contents, expansion, scoring)
         idf = self._idf(self.contents_count, int((contents > 0).sum()))
-        scores = self._bm25(contents, self.contents_lengths, self.contents_total, self.contents_count, idf, scoring)
+        scores = self._bm25(
+            contents, self.contents_lengths, self.contents_total / max(1, self.contents_count), idf, scoring
+        )
         if self._fields(scoring):
             idf = self._idf(self.expansion_count, int((expansion > 0).sum()))
             scores = scores + scoring.expansion_weight * self._bm25(
-                expansion, self.expansion_lengths, self.expansion_total, self.expansion_count, idf, scoring
+                expansion, self.expansion_lengths, self.expansion_total / self.expansion_count, idf, scoring
             )
         return scores
 
     def _bm25f(self, term: str, contents: Floats, expansion: Floats, scoring: Scoring) -> Floats:
-        # The weights of both fields may be scaled together when k1 is: (1, w) at k1 is (1/w, 1) at k1/w. It matters only
-        # for rounding, and Lucene wants no weight below 1.
+        # The weights of both fields may be scaled together when k1 is: (1, w) at k1 is (1/w, 1) at k1/w. It matters
+        # only for rounding, and Lucene wants no weight below 1.
         scale = max(1.0, 1 / scoring.expansion_weight)
-        ours, theirs = scale, scoring.expansion_weight * scale
+        ours, theirs = float(np.float32(scale)), float(np.float32(scoring.expansion_weight * scale))
         tf = ours * contents + theirs * expansion
         count = max(self.contents_count, self.expansion_count)
         lengths = np.array(
@@ -116,7 +118,8 @@ class Oracle:
             ],
             float,
         )
-        average = (ours * self.contents_total + theirs * self.expansion_total) / count
+        # Lucene adds the weighted totals as whole numbers, which shows in corpora of a few words only.
+        average = (floor(ours * self.contents_total) + floor(theirs * self.expansion_total)) / count
         idf = self._idf(count, min(self.df(term), count))
         return idf * self._saturated(tf, lengths, average, scoring.k1 * scale, scoring.b)
 
@@ -127,7 +130,7 @@ class Oracle:
         for term in terms:
             df = self.df(term) if union else int((self._tf(self.contents_tf, term) > 0).sum())
             idf += self._idf(self.contents_count, min(df, self.contents_count))
-        return self._bm25(tf, self.contents_lengths, self.contents_total, self.contents_count, idf, scoring)
+        return self._bm25(tf, self.contents_lengths, self.contents_total / max(1, self.contents_count), idf, scoring)
 
     def clause(self, clause: Clause, scoring: Scoring) -> tuple[Floats, NDArray[np.bool_]]:
         """Score (weight included) and match of every document."""

@@ -731,18 +731,22 @@ public final class Engine {
 
   // ------------------------------------------------------------------------------------------------- searching
 
-  /** BM25 for all fields; a facet scores weight * idf (k1 = 0 makes the tf part 1). */
+  /**
+   * BM25 for all fields; a facet scores weight * idf (k1 = 0 makes the tf part 1). Combined fields (CombinedFieldQuery asks
+   * for a pseudo field) are at the k1 of their scale, phrases on contents alone are not.
+   */
   private static final class Similarities extends PerFieldSimilarityWrapper {
     private static final Similarity ATOMIC = new BM25Similarity(0f, 0f);
-    private final Similarity bm25;
+    private final Similarity bm25, combined;
 
-    Similarities(float k1, float b) {
-      bm25 = new BM25Similarity(k1, b);
+    Similarities(double k1, float b, double scale) {
+      bm25 = new BM25Similarity((float) k1, b);
+      combined = new BM25Similarity((float) (k1 * scale), b);
     }
 
     @Override
     public Similarity get(String field) {
-      return field.equals(FACET) ? ATOMIC : bm25;
+      return field.equals(FACET) ? ATOMIC : field.equals(CONTENTS) || field.equals(EXPANSION) ? bm25 : combined;
     }
   }
 
@@ -807,7 +811,7 @@ public final class Engine {
       contentsWeight = (float) scale;
       expansionWeight = (float) (expansion * scale);
       searcher = new Searcher(source, bm25f && fields);
-      searcher.setSimilarity(new Similarities((float) (k1 * scale), (float) b));
+      searcher.setSimilarity(new Similarities(k1, (float) b, scale));
       clauses = in.getInt();
       for (int i = 0; i < clauses; i++) clause(i, in);
     }
