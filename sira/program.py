@@ -31,16 +31,18 @@ class Scoring:
 
     `combine` names how the fields `contents` and `expansion` join: `bm25f` adds their term frequencies and lengths
     before one BM25 (Lucene's CombinedFieldQuery, with the df of the union); `sum` adds two BM25 scores.
-    `expansion_weight` is w_e >= 0 in both; 0 drops the field (rollback).
+    `expansion_weight` is w_e >= 0 in both; 0 drops the field (rollback). `contents_weight` is the same for `contents`.
     """
 
     combine: Combine = "bm25f"
     k1: float = 0.9
     b: float = 0.4
     expansion_weight: float = 1.0
+    contents_weight: float = 1.0
 
     def __post_init__(self) -> None:
-        for name, value in (("k1", self.k1), ("expansion_weight", self.expansion_weight)):
+        for name in ("k1", "expansion_weight", "contents_weight"):
+            value = getattr(self, name)
             if not (isfinite(value) and value >= 0):
                 raise ProgramError(f"{name} = {value}: it must be a finite number >= 0")
         if not 0 <= self.b <= 1:
@@ -211,7 +213,7 @@ def program_to_json(program: Program) -> dict[str, Any]:
     """
     data = asdict(program)
     for part in (data["scoring"], *data["clauses"]):
-        part.update({key: float(part[key]) for key in ("k1", "b", "expansion_weight", "weight") if key in part})
+        part.update({key: float(part[key]) for key in ("k1", "b", "expansion_weight", "contents_weight", "weight") if key in part})
     return data
 
 

@@ -13,12 +13,12 @@ from sira.program import AnyOfClause, Clause, FacetClause, PhraseClause, Program
 _OCCUR = {"should": b"?", "must": b"+", "must_not": b"-", "filter": b"#"}
 _INT = struct.Struct("<i")
 _DOUBLE = struct.Struct("<d")
-_SCORING = struct.Struct("<ddd")
+_SCORING = struct.Struct("<dddd")
 
 
 MAX_K1 = 1e30
-MAX_EXPANSION_WEIGHT = 1e4
-MIN_EXPANSION_WEIGHT = 1e-4
+MAX_FIELD_WEIGHT = 1e4
+MIN_FIELD_WEIGHT = 1e-4
 
 
 def encode_program(program: Program, value_fields: Mapping[str, str], *, positions: bool = True) -> bytes:
@@ -31,7 +31,7 @@ def encode_program(program: Program, value_fields: Mapping[str, str], *, positio
         raise ProgramError("a phrase clause needs positions, which this index does not hold: search the single words")
     parts = [
         b"f" if scoring.combine == "bm25f" else b"s",
-        _SCORING.pack(scoring.k1, scoring.b, scoring.expansion_weight),
+        _SCORING.pack(scoring.k1, scoring.b, scoring.contents_weight, scoring.expansion_weight),
         _INT.pack(len(program.clauses)),
     ]
     for clause in program.clauses:
@@ -42,12 +42,11 @@ def encode_program(program: Program, value_fields: Mapping[str, str], *, positio
 
 def _check_scoring(scoring: Scoring) -> None:
     """Lucene adds weighted lengths as 32-bit integers: with field weights too far apart they would overflow unseen."""
-    weight = scoring.expansion_weight
-    lowest = MIN_EXPANSION_WEIGHT if scoring.combine == "bm25f" else 0.0
-    if weight and not lowest <= weight <= MAX_EXPANSION_WEIGHT:
-        raise ProgramError(
-            f"expansion_weight = {weight:g}: use 0 (no expansions) or {lowest:g} to {MAX_EXPANSION_WEIGHT:g}"
-        )
+    lowest = MIN_FIELD_WEIGHT if scoring.combine == "bm25f" else 0.0
+    for name in ("contents_weight", "expansion_weight"):
+        weight: float = getattr(scoring, name)
+        if weight and not lowest <= weight <= MAX_FIELD_WEIGHT:
+            raise ProgramError(f"{name} = {weight:g}: use 0 (drops the field) or {lowest:g} to {MAX_FIELD_WEIGHT:g}")
     if scoring.k1 > MAX_K1:
         raise ProgramError(f"k1 = {scoring.k1:g}: the largest is {MAX_K1:g}")
 

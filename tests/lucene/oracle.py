@@ -83,32 +83,46 @@ class Oracle:
         out[there] = tf[there] / (tf[there] + k1 * (1 - b + b * lengths[there] / average))
         return out
 
-    def _fields(self, scoring: Scoring) -> bool:
+    def _on_expansion(self, scoring: Scoring) -> bool:
         return self.expansion_count > 0 and scoring.expansion_weight > 0
 
-    def _bm25(self, tf: Floats, lengths: Floats, average: float, idf: float, scoring: Scoring) -> Floats:
-        return idf * self._saturated(tf, lengths, average, scoring.k1, scoring.b)
+    def _union(self, scoring: Scoring) -> bool:
+        return scoring.combine == "bm25f" and scoring.contents_weight > 0 and self._on_expansion(scoring)
+
+    def _contents(self, tf: Floats, idf: float, scoring: Scoring) -> Floats:
+        """BM25 of a term or phrase of contents alone, with the field's weight."""
+        average = self.contents_total / max(1, self.contents_count)
+        return self._weighted(tf, self.contents_lengths, average, idf, scoring, scoring.contents_weight)
+
+    def _weighted(  # noqa: PLR0917
+        self, tf: Floats, lengths: Floats, average: float, idf: float, scoring: Scoring, weight: float
+    ) -> Floats:
+        """One field: bm25f multiplies its frequencies and lengths, sum its score."""
+        if weight == 0:
+            return np.zeros_like(tf)
+        if scoring.combine == "sum":
+            return weight * idf * self._saturated(tf, lengths, average, scoring.k1, scoring.b)
+        return idf * self._saturated(weight * tf, weight * lengths, weight * average, scoring.k1, scoring.b)
 
     def term(self, term: str, scoring: Scoring) -> Floats:
         contents, expansion = self._tf(self.contents_tf, term), self._tf(self.expansion_tf, term)
-        if scoring.combine == "bm25f" and self._fields(scoring):
+        if self._union(scoring):
             return self._bm25f(term, contents, expansion, scoring)
-        idf = self._idf(self.contents_count, int((contents > 0).sum()))
-        scores = self._bm25(
-            contents, self.contents_lengths, self.contents_total / max(1, self.contents_count), idf, scoring
-        )
-        if self._fields(scoring):
+        scores = self._contents(contents, self._idf(self.contents_count, int((contents > 0).sum())), scoring)
+        if self._on_expansion(scoring):
             idf = self._idf(self.expansion_count, int((expansion > 0).sum()))
-            scores = scores + scoring.expansion_weight * self._bm25(
-                expansion, self.expansion_lengths, self.expansion_total / self.expansion_count, idf, scoring
+            average = self.expansion_total / self.expansion_count
+            scores = scores + self._weighted(
+                expansion, self.expansion_lengths, average, idf, scoring, scoring.expansion_weight
             )
         return scores
 
     def _bm25f(self, term: str, contents: Floats, expansion: Floats, scoring: Scoring) -> Floats:
-        # The weights of both fields may be scaled together when k1 is: (1, w) at k1 is (1/w, 1) at k1/w. It matters
+        # The weights of both fields may be scaled together when k1 is: (v, w) at k1 is (s v, s w) at s k1. It matters
         # only for rounding, and Lucene wants no weight below 1.
-        scale = max(1.0, 1 / scoring.expansion_weight)
-        ours, theirs = float(np.float32(scale)), float(np.float32(scoring.expansion_weight * scale))
+        scale = max(1.0, 1 / min(scoring.contents_weight, scoring.expansion_weight))
+        ours = float(np.float32(scoring.contents_weight * scale))
+        theirs = float(np.float32(scoring.expansion_weight * scale))
         tf = ours * contents + theirs * expansion
         count = max(self.contents_count, self.expansion_count)
         lengths = np.array(
@@ -125,12 +139,12 @@ class Oracle:
 
     def phrase(self, terms: Sequence[str], scoring: Scoring) -> Floats:
         tf = np.array([occurrences(text.contents, terms) for text in self.texts], float)
-        union = scoring.combine == "bm25f" and self._fields(scoring)
+        union = self._union(scoring)
         idf = 0.0
         for term in terms:
             df = self.df(term) if union else int((self._tf(self.contents_tf, term) > 0).sum())
             idf += self._idf(self.contents_count, min(df, self.contents_count))
-        return self._bm25(tf, self.contents_lengths, self.contents_total / max(1, self.contents_count), idf, scoring)
+        return self._contents(tf, idf, scoring)
 
     def clause(self, clause: Clause, scoring: Scoring) -> tuple[Floats, NDArray[np.bool_]]:
         """Score (weight included) and match of every document."""
@@ -143,6 +157,7 @@ class Oracle:
             case PhraseClause():
                 scores = self.phrase(clause.terms, scoring)
                 there = np.array([occurrences(text.contents, clause.terms) > 0 for text in self.texts])
+                there &= scoring.contents_weight > 0
             case FacetClause():
                 there = np.array([clause.facet in text.facets for text in self.texts])
                 scores = there * self._idf(self.facet_count, int(there.sum()))
@@ -154,7 +169,8 @@ class Oracle:
         return clause.weight * scores, there
 
     def _there(self, terms: Sequence[str], scoring: Scoring) -> NDArray[np.bool_]:
-        counters = [self.contents_tf, *([self.expansion_tf] if self._fields(scoring) else [])]
+        counters = [self.contents_tf] if scoring.contents_weight > 0 else []
+        counters += [self.expansion_tf] if self._on_expansion(scoring) else []
         return np.array([any(c[i][term] for c in counters for term in terms) for i in range(len(self.texts))])
 
     def search(self, program: Program) -> dict[str, float]:

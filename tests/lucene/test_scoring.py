@@ -90,13 +90,14 @@ scorings = st.builds(
     st.sampled_from([0.0, 0.9, 25.0]) | st.floats(0, 50),
     st.floats(0, 1),
     st.sampled_from([0.0, 0.3, 1.0, 2.5]) | st.floats(1e-3, 1e3),
+    st.sampled_from([1.0] * 6 + [0.0, 0.5, 2.0]) | st.floats(1e-2, 1e2),
 )
 programs = st.builds(Program, st.just("q"), st.lists(clauses, max_size=6).map(tuple), scorings)
 
 
 def rounding(program: Program) -> float:
     """Lucene computes w - w / (1 + x) in 32 bits: below this a small score is rounding."""
-    field = max(1.0, program.scoring.expansion_weight)
+    field = max(1.0, program.scoring.expansion_weight, program.scoring.contents_weight)
     return 1e-30 + 1e-6 * field * sum(clause.weight for clause in program.clauses)
 
 

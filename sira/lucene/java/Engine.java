@@ -737,16 +737,22 @@ public final class Engine {
    */
   private static final class Similarities extends PerFieldSimilarityWrapper {
     private static final Similarity ATOMIC = new BM25Similarity(0f, 0f);
-    private final Similarity bm25, combined;
+    private final Similarity contents, expansion, combined;
 
-    Similarities(double k1, float b, double scale) {
-      bm25 = new BM25Similarity((float) k1, b);
-      combined = new BM25Similarity((float) (k1 * scale), b);
+    Similarities(double contentsK1, double expansionK1, double combinedK1, float b) {
+      contents = new BM25Similarity((float) contentsK1, b);
+      expansion = new BM25Similarity((float) expansionK1, b);
+      combined = new BM25Similarity((float) combinedK1, b);
     }
 
     @Override
     public Similarity get(String field) {
-      return field.equals(FACET) ? ATOMIC : field.equals(CONTENTS) || field.equals(EXPANSION) ? bm25 : combined;
+      return switch (field) {
+        case FACET -> ATOMIC;
+        case CONTENTS -> contents;
+        case EXPANSION -> expansion;
+        default -> combined;
+      };
     }
   }
 
@@ -788,7 +794,7 @@ public final class Engine {
   private static final class Search {
     final Reader source;
     final IndexSearcher searcher;
-    final boolean bm25f, fields;
+    final boolean bm25f, onContents, onExpansion;
     final float contentsWeight, expansionWeight;
     final List<Query> scored = new ArrayList<>();
     final List<Boolean> required = new ArrayList<>();
@@ -803,15 +809,18 @@ public final class Engine {
       this.source = source;
       ByteBuffer in = in(program);
       bm25f = in.get() == 'f';
-      double k1 = in.getDouble(), b = in.getDouble(), expansion = in.getDouble();
-      fields = source.expanded && expansion > 0;
-      // CombinedFieldQuery takes weights >= 1 only. (1, w) at k1 scores as (1/w, 1) at k1/w, since length / average
-      // length does not change.
-      double scale = bm25f && fields && expansion < 1 ? 1 / expansion : 1;
-      contentsWeight = (float) scale;
+      double k1 = in.getDouble(), b = in.getDouble(), contents = in.getDouble(), expansion = in.getDouble();
+      onContents = contents > 0;
+      onExpansion = source.expanded && expansion > 0;
+      boolean both = bm25f && onContents && onExpansion;
+      // CombinedFieldQuery takes weights >= 1 only. (v, w) at k1 scores as (s v, s w) at s k1, since length / average
+      // length does not change; by the same rule one field of weight w alone is that field at k1 / w.
+      double scale = both ? Math.max(1, 1 / Math.min(contents, expansion)) : 1;
+      contentsWeight = (float) (contents * scale);
       expansionWeight = (float) (expansion * scale);
-      searcher = new Searcher(source, bm25f && fields);
-      searcher.setSimilarity(new Similarities(k1, (float) b, scale));
+      searcher = new Searcher(source, both);
+      searcher.setSimilarity(
+          new Similarities(bm25f && onContents ? k1 / contents : k1, bm25f && onExpansion ? k1 / expansion : k1, k1 * scale, (float) b));
       clauses = in.getInt();
       for (int i = 0; i < clauses; i++) clause(i, in);
     }
@@ -848,22 +857,27 @@ public final class Engine {
 
     private Query term(BytesRef ref, boolean scores) {
       BytesRef term = BytesRef.deepCopyOf(ref);
-      Query contents = new TermQuery(new Term(CONTENTS, term));
-      if (!fields) return contents;
+      Query contents = weighted(onContents, new TermQuery(new Term(CONTENTS, term)), contentsWeight);
+      if (!onExpansion) return contents;
+      Query expansion = weighted(true, new TermQuery(new Term(EXPANSION, term)), expansionWeight);
+      if (!onContents) return expansion;
       if (bm25f && scores) {
         return new CombinedFieldQuery.Builder(term)
             .addField(CONTENTS, contentsWeight).addField(EXPANSION, expansionWeight).build();
       }
       return new BooleanQuery.Builder()
-          .add(contents, BooleanClause.Occur.SHOULD)
-          .add(new BoostQuery(new TermQuery(new Term(EXPANSION, term)), expansionWeight), BooleanClause.Occur.SHOULD)
-          .build();
+          .add(contents, BooleanClause.Occur.SHOULD).add(expansion, BooleanClause.Occur.SHOULD).build();
     }
 
-    private static Query phrase(ByteBuffer in) {
+    /** A query on one field: nothing where the field is dropped; in bm25f the weight is in k1. */
+    private Query weighted(boolean used, Query query, float weight) {
+      return !used ? MatchNoDocsQuery.INSTANCE : bm25f || weight == 1 ? query : new BoostQuery(query, weight);
+    }
+
+    private Query phrase(ByteBuffer in) {
       BytesRef[] words = new BytesRef[in.getInt()];
       for (int w = 0; w < words.length; w++) words[w] = BytesRef.deepCopyOf(bytes(in));
-      return new PhraseQuery(CONTENTS, words);
+      return weighted(onContents, new PhraseQuery(CONTENTS, words), contentsWeight);
     }
 
     /** An upper bound of the number of matching documents, from the postings. */
