@@ -4,10 +4,10 @@ SiraError
 ├── InputError          a file, record or argument that cannot be used (command line: exit status 2)
 │   ├── TrecFormatError     a line of a TREC run, qrels or topics file
 │   ├── DuplicateIdError    the same id twice where ids identify
-│   └── ProgramError        a program that cannot be run: weights, clauses, JSON
+│   ├── ProgramError        a program that cannot be run: weights, clauses, JSON
+│   └── NotFoundError       a docid, qid or split that the collection does not hold
 ├── EnvironmentFault    something that the machine lacks: Java, a package, memory
 ├── IndexFault          an index that is absent, foreign, damaged or lacks what was asked
-├── NotFoundError       a docid or qid that the collection does not hold
 └── ForkedProcessError  Java was asked for in a forked child process
 """
 
@@ -46,8 +46,8 @@ class IndexFault(SiraError):
     """An index that is absent, foreign, damaged, or lacks what was asked of it."""
 
 
-class NotFoundError(SiraError):
-    """A docid or qid that is not there."""
+class NotFoundError(InputError):
+    """A docid, qid or split that is not there."""
 
 
 class ForkedProcessError(EnvironmentFault):

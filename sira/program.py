@@ -6,7 +6,7 @@ same index gives the same run, byte for byte.
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field
 from functools import cache
 from math import isfinite
 from typing import TYPE_CHECKING, Any, Literal
@@ -57,6 +57,26 @@ PROFILES: dict[str, Scoring] = {
     "long": Scoring(k1=25.0, b=1.0),
 }
 """Named (k1, b) pairs: Anserini's default, the SIRA paper's, and Pi-Serini's for long documents."""
+
+
+def scoring_of(
+    profile: str = "anserini",
+    *,
+    combine: Combine = "bm25f",
+    k1: float | None = None,
+    b: float | None = None,
+    contents_weight: float = 1.0,
+    expansion_weight: float = 1.0,
+) -> Scoring:
+    """A profile's scoring, with k1 and b in place of the profile's where they are given."""
+    named = PROFILES[profile]
+    return Scoring(
+        combine=combine,
+        k1=named.k1 if k1 is None else k1,
+        b=named.b if b is None else b,
+        contents_weight=contents_weight,
+        expansion_weight=expansion_weight,
+    )
 
 
 def _check(label: str, weight: float, occur: str) -> None:
@@ -186,7 +206,10 @@ Clause = TermClause | PhraseClause | AnyOfClause | FacetClause | RangeClause
 
 @dataclass(frozen=True, slots=True)
 class Program:
-    """The ordered clauses of one search, with the log of what was proposed and why it was kept or dropped."""
+    """The ordered clauses of one search, with the log of what was proposed and why it was kept or dropped.
+
+    A clause's `source` is the phrase it came from; None marks the query's own words.
+    """
 
     qid: str
     clauses: tuple[Clause, ...] = ()
@@ -194,9 +217,6 @@ class Program:
     verdicts: tuple[Verdict, ...] = ()
     text: str = ""
     schema_version: int = SCHEMA_VERSION
-
-    def with_scoring(self, scoring: Scoring) -> Program:
-        return replace(self, scoring=scoring)
 
 
 @cache
@@ -213,7 +233,13 @@ def program_to_json(program: Program) -> dict[str, Any]:
     """
     data = asdict(program)
     for part in (data["scoring"], *data["clauses"]):
-        part.update({key: float(part[key]) for key in ("k1", "b", "expansion_weight", "contents_weight", "weight") if key in part})
+        part.update(
+            {
+                key: float(part[key])
+                for key in ("k1", "b", "expansion_weight", "contents_weight", "weight")
+                if key in part
+            }
+        )
     return data
 
 

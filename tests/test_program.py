@@ -24,7 +24,7 @@ from sira.records import Outcome, Verdict
 PROGRAM = Program(
     "q1",
     (
-        TermClause("kiln", 1.5, source="query", df=3),
+        TermClause("kiln", 1.5, df=3),
         TermClause("raku kiln", 0.5),
         PhraseClause(("raku", "kiln"), 0.25, "must"),
         AnyOfClause(("glaze", "wash")),

@@ -1,5 +1,5 @@
 """Text without Java: normal forms, windows of terms, and the df bound of the gate."""
 
-from sira.analysis.windows import DEFAULT_MAX_DF_RATIO, DEFAULT_MAX_N, df_bound, normal_form, windows
+from sira.analysis.windows import DEFAULT_MAX_DF_RATIO, DEFAULT_MAX_N, MAX_TERM_BYTES, df_bound, normal_form, windows
 
-__all__ = ["DEFAULT_MAX_DF_RATIO", "DEFAULT_MAX_N", "df_bound", "normal_form", "windows"]
+__all__ = ["DEFAULT_MAX_DF_RATIO", "DEFAULT_MAX_N", "MAX_TERM_BYTES", "df_bound", "normal_form", "windows"]

@@ -10,6 +10,8 @@ from sira.errors import InputError
 
 DEFAULT_MAX_DF_RATIO = 0.05
 DEFAULT_MAX_N = 3
+MAX_TERM_BYTES = 32766
+"""Lucene's limit on one term (IndexWriter.MAX_TERM_LENGTH), in bytes of UTF-8."""
 
 
 def windows(terms: Sequence[str], max_n: int) -> Iterator[tuple[str, ...]]:

@@ -15,7 +15,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("query", nargs="?", help="a query; or --topics")
     add_index(parser)
     parser.add_argument("--qid", help="one topic of --topics")
-    parser.add_argument("--json", action="store_true", help="the program as JSON, which `sira search --program` runs")
+    parser.add_argument("--json", action="store_true", help="programs as JSON Lines, of all topics without --qid")
     add_sketch(parser)
     add_settings(parser)
 
@@ -24,14 +24,15 @@ def run(arguments: argparse.Namespace) -> int:
     from sira.program import program_to_json
 
     topics, sketches = topics_and_sketches(arguments, arguments.query)
-    topic = one_topic(topics, arguments.qid)
+    if arguments.qid is not None or not arguments.json:
+        topics = [one_topic(topics, arguments.qid)]
     with open_index(arguments) as index:
-        (program,) = programs([topic], sketches, index, arguments)
         documents = index.document_count
-    if arguments.json:
-        print(json.dumps(program_to_json(program), ensure_ascii=False, indent=1))
-        return 0
-    print(f"topic {topic.qid}: {topic.text}\n")
-    print(program_table(program, documents))
-    print(verdict_table(program, documents), end="")
+        for program in programs(topics, sketches, index, arguments):
+            if arguments.json:
+                print(json.dumps(program_to_json(program), ensure_ascii=False))
+            else:
+                print(f"topic {program.qid}: {program.text}\n")
+                print(program_table(program, documents))
+                print(verdict_table(program, documents), end="")
     return 0

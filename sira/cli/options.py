@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from sira.errors import InputError, NotFoundError
 
@@ -18,82 +18,111 @@ if TYPE_CHECKING:
 AD_HOC = "q"
 """The qid of a query given on the command line."""
 
+# The defaults of CompileSettings and Scoring, written out so that `--help` imports neither (a test compares them).
+SETTINGS: Mapping[str, Any] = {
+    "sketch_weight": 0.5,
+    "max_df_ratio": 0.05,
+    "ngrams": "off",
+    "max_n": 3,
+    "max_terms": None,
+    "profile": "anserini",
+    "k1": None,
+    "b": None,
+    "combine": "bm25f",
+    "contents_weight": 1.0,
+    "expansion_weight": 1.0,
+}
+SKETCH: Mapping[str, Any] = {"topics": None, "sketches": None, "phrase": []}
 
-def add_index(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--index", type=Path, required=True, metavar="DIR", help="the index folder")
+
+def add_heap(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--heap", metavar="SIZE", help="Java's heap, such as 512m or 4g (default: $SIRA_JAVA_HEAP or 1g)"
     )
+
+
+def add_index(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--index", type=Path, required=True, metavar="DIR", help="the index folder")
+    add_heap(parser)
 
 
 def add_sketch(parser: argparse.ArgumentParser) -> None:
     """Where the phrases come from: files by topic, or the command line for one query."""
     group = parser.add_argument_group("sketch")
     group.add_argument("--topics", type=Path, metavar="FILE", help="topics: TSV (qid, text) or JSON Lines")
-    group.add_argument(
-        "--sketches", type=Path, metavar="FILE", help="sketches of the topics: JSON Lines {qid, phrases}"
-    )
+    group.add_argument("--sketches", type=Path, metavar="FILE", help="sketches of the topics: JSON Lines")
     group.add_argument(
         "--phrase", action="append", default=[], metavar="TEXT", help="a proposed phrase for the query; may be repeated"
     )
 
 
 def add_settings(parser: argparse.ArgumentParser) -> None:
-    """Gate, weights and scoring; defaults as in CompileSettings and Scoring, written out to import neither."""
+    """Gate, weights and scoring."""
+    parser.set_defaults(**SETTINGS)
     group = parser.add_argument_group("compiling and scoring")
-    group.add_argument(
-        "--lambda", dest="expansion_weight", type=float, default=0.5, help="weight of proposed terms (0.5)"
-    )
-    group.add_argument("--max-df-ratio", type=float, default=0.05, help="tau: the gate's df bound as a share (0.05)")
-    group.add_argument(
-        "--ngrams",
-        choices=("off", "atoms", "atoms+phrases"),
-        default="off",
-        help="score windows of several words (off)",
-    )
-    group.add_argument(
-        "--profile",
-        choices=("anserini", "sira", "long"),
-        default="anserini",
-        help="k1 and b: 0.9/0.4, 1.5/0.75 or 25/1",
-    )
-    group.add_argument("--k1", type=float, help="BM25's k1, in place of the profile's")
-    group.add_argument("--b", type=float, help="BM25's b, in place of the profile's")
-    group.add_argument(
-        "--combine", choices=("bm25f", "sum"), default="bm25f", help="how contents and expansion join (bm25f)"
-    )
-    group.add_argument(
-        "--document-weight", type=float, default=1.0, help="w_e: weight of the field expansion; 0 ignores it (1)"
-    )
+    add = group.add_argument
+    add("--lambda", dest="sketch_weight", type=float, metavar="W", help="weight of proposed terms (0.5)")
+    add("--max-df-ratio", type=float, metavar="TAU", help="tau: the gate's df bound as a share of N (0.05)")
+    add("--ngrams", choices=("off", "atoms", "atoms+phrases"), help="windows of several words score too (off)")
+    add("--max-n", type=int, metavar="N", help="longest window in words, with --ngrams (3)")
+    add("--max-terms", type=int, metavar="N", help="keep the heaviest N proposed windows only (all)")
+    add("--profile", choices=("anserini", "sira", "long"), help="k1 and b: 0.9/0.4, 1.5/0.75 or 25/1 (anserini)")
+    add("--k1", type=float, help="BM25's k1, in place of the profile's")
+    add("--b", type=float, help="BM25's b, in place of the profile's")
+    add("--combine", choices=("bm25f", "sum"), help="how contents and expansion join (bm25f)")
+    add("--contents-weight", type=float, metavar="W", help="weight of the field contents; 0 ignores it (1)")
+    add("--expansion-weight", type=float, metavar="W", help="w_e: weight of the field expansion; 0 ignores it (1)")
+
+
+def refuse(arguments: argparse.Namespace, options: Mapping[str, Any], why: str) -> None:
+    """Raise InputError for the first option that was given although it has no meaning here."""
+    for name, default in options.items():
+        if getattr(arguments, name) != default:
+            shown = "lambda" if name == "sketch_weight" else name.replace("_", "-")
+            raise InputError(f"--{shown}: {why}")
 
 
 def settings(arguments: argparse.Namespace) -> CompileSettings:
     from sira.compile import CompileSettings
-    from sira.program import PROFILES, Scoring
+    from sira.program import scoring_of
 
-    profile = PROFILES[arguments.profile]
-    scoring = Scoring(
-        arguments.combine,
-        profile.k1 if arguments.k1 is None else arguments.k1,
-        profile.b if arguments.b is None else arguments.b,
-        arguments.document_weight,
+    return CompileSettings(
+        sketch_weight=arguments.sketch_weight,
+        max_df_ratio=arguments.max_df_ratio,
+        ngrams=arguments.ngrams,
+        max_n=arguments.max_n,
+        max_terms=arguments.max_terms,
+        scoring=scoring_of(
+            arguments.profile,
+            combine=arguments.combine,
+            k1=arguments.k1,
+            b=arguments.b,
+            contents_weight=arguments.contents_weight,
+            expansion_weight=arguments.expansion_weight,
+        ),
     )
-    return CompileSettings(arguments.expansion_weight, arguments.max_df_ratio, arguments.ngrams, scoring=scoring)
+
+
+def use_heap(arguments: argparse.Namespace) -> None:
+    if arguments.heap:
+        from sira.lucene.jvm import configure_heap
+
+        configure_heap(arguments.heap)
 
 
 def open_index(arguments: argparse.Namespace) -> Index:
-    from sira.lucene.jvm import configure_heap
     from sira.lucene.reader import Index
 
-    if arguments.heap:
-        configure_heap(arguments.heap)
+    use_heap(arguments)
     return Index(arguments.index)
 
 
-def topics_and_sketches(arguments: argparse.Namespace, query: str | None) -> tuple[list[Topic], Mapping[str, Sketch]]:
-    """The query of the command line, or the topics of a file; and the sketches that go with them.
+def topics_and_sketches(
+    arguments: argparse.Namespace, query: str | None
+) -> tuple[list[Topic], Mapping[str, Sketch] | None]:
+    """The query of the command line, or the topics of a file; and their sketches (None: none were asked for).
 
-    Raises InputError where both or neither is given, or where `--phrase` comes with a file of topics.
+    Raises InputError where both or neither is given, or where sketches and topics do not belong together.
     """
     from sira.compile.sketches import read_sketches
     from sira.corpora.trec import read_topics
@@ -101,18 +130,23 @@ def topics_and_sketches(arguments: argparse.Namespace, query: str | None) -> tup
 
     if (query is None) == (arguments.topics is None):
         raise InputError("give either a query or --topics FILE")
-    sketches = dict(read_sketches(arguments.sketches)) if arguments.sketches else {}
     if query is not None:
+        topics = [Topic(AD_HOC, query)]
+        if arguments.phrase and arguments.sketches:
+            raise InputError("give either --phrase or --sketches")
         if arguments.phrase:
-            sketches[AD_HOC] = Sketch(AD_HOC, tuple(SketchPhrase(text) for text in arguments.phrase))
-        elif sketches and AD_HOC not in sketches:
-            raise InputError(
-                f"--sketches has no sketch with the qid {AD_HOC!r}, which is the query's: use --topics or --phrase"
-            )
-        return [Topic(AD_HOC, query)], sketches
-    if arguments.phrase:
-        raise InputError("--phrase goes with one query: for --topics give --sketches FILE")
-    return list(read_topics(arguments.topics)), sketches
+            return topics, {AD_HOC: Sketch(AD_HOC, tuple(SketchPhrase(text) for text in arguments.phrase))}
+    else:
+        if arguments.phrase:
+            raise InputError("--phrase goes with one query: for --topics give --sketches FILE")
+        topics = list(read_topics(arguments.topics))
+    if arguments.sketches is None:
+        return topics, None
+    sketches = read_sketches(arguments.sketches)
+    if not any(topic.qid in sketches for topic in topics):
+        asked = f"{AD_HOC!r}, the qid of a query" if query is not None else f"any of the {len(topics)} topics"
+        raise InputError(f"{arguments.sketches}: has no sketch of {asked}")
+    return topics, sketches
 
 
 def one_topic(topics: list[Topic], qid: str | None) -> Topic:
@@ -128,13 +162,13 @@ def one_topic(topics: list[Topic], qid: str | None) -> Topic:
 
 
 def programs(
-    topics: list[Topic], sketches: Mapping[str, Sketch], index: Index, arguments: argparse.Namespace
+    topics: Iterable[Topic], sketches: Mapping[str, Sketch] | None, index: Index, arguments: argparse.Namespace
 ) -> Iterator[Program]:
     from sira.compile import compile_sketch
 
     chosen = settings(arguments)
     for topic in topics:
-        yield compile_sketch(topic, sketches.get(topic.qid), index, chosen)
+        yield compile_sketch(topic, (sketches or {}).get(topic.qid), index, chosen)
 
 
 def read_program(path: Path) -> Program:
@@ -147,5 +181,5 @@ def read_program(path: Path) -> Program:
         return program_from_json(json.loads(path.read_text(encoding="utf-8-sig")))
     except OSError as error:
         raise InputError(f"{path}: cannot be read ({error.strerror})") from None
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise InputError(f"{path}: not JSON ({error})") from None

@@ -9,12 +9,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from sira.cli.options import (
+    SETTINGS,
+    SKETCH,
     add_index,
     add_settings,
     add_sketch,
     open_index,
     programs,
     read_program,
+    refuse,
     topics_and_sketches,
 )
 from sira.errors import InputError
@@ -34,7 +37,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_index(parser)
     parser.add_argument("-k", type=int, metavar="N", help="hits a query (10; 1000 with --run)")
     parser.add_argument("--run", type=Path, metavar="FILE", help="write a TREC run in place of hits on the terminal")
-    parser.add_argument("--name", default="sira", help="the run tag (sira)")
+    parser.add_argument("--name", metavar="TAG", help="the run tag, with --run (sira)")
     parser.add_argument("--program", type=Path, metavar="FILE", help="run a program that `sira compile --json` wrote")
     parser.add_argument("--threads", type=int, default=1, help="searches at a time (1)")
     parser.add_argument("--json", action="store_true", help="hits as JSON Lines")
@@ -48,29 +51,43 @@ def run(arguments: argparse.Namespace) -> int:
     k = arguments.k if arguments.k is not None else 1000 if arguments.run else 10
     if k < 1 or arguments.threads < 1:
         raise InputError(f"-k {k} --threads {arguments.threads}: both count from 1")
+    if arguments.run:
+        refuse(arguments, {"json": False}, "a run has its own format: leave out --run")
+    else:
+        refuse(arguments, {"name": None}, "it names a run: add --run FILE")
     with open_index(arguments) as index:
         found = search_programs(index, _programs(arguments, index), k, arguments.threads)
         if arguments.run:
-            _write_run(found, arguments.run, arguments.name)
+            _write_run(found, arguments.run, arguments.name or "sira")
         else:
             for item in found:
-                _show(item, index, as_json=arguments.json)
+                _show(item, index, as_json=arguments.json, named=arguments.topics is not None)
     return 0
 
 
 def _programs(arguments: argparse.Namespace, index: Index) -> Iterable[Program]:
     if arguments.program:
-        if arguments.query or arguments.topics:
-            raise InputError("--program says all of a search: give no query and no --topics with it")
+        if arguments.query:
+            raise InputError("--program says all of a search: give no query with it")
+        refuse(arguments, {**SKETCH, **SETTINGS}, "--program says all of a search: leave this out")
         return [read_program(arguments.program)]
     topics, sketches = topics_and_sketches(arguments, arguments.query)
+    if sketches is not None and (without := sum(topic.qid not in sketches for topic in topics)):
+        print(f"sira: warning: {without} of {len(topics)} topics have no sketch: plain BM25", file=sys.stderr)
     return programs(topics, sketches, index, arguments)
 
 
 def _warn_empty(item: Searched) -> None:
-    if not item.ranking:
-        why = "has no term that the analyzer keeps" if not item.program.clauses else "found nothing"
-        print(f"sira: warning: topic {item.program.qid!r} {why}: 0 hits", file=sys.stderr)
+    if item.ranking:
+        return
+    absent = [clause.label for clause in item.program.clauses if clause.occur == "must" and clause.df == 0]
+    if not item.program.clauses:
+        why = "has no term that the analyzer keeps"
+    elif absent:
+        why = f"requires {absent[0]!r}, which no document holds"
+    else:
+        why = "found nothing"
+    print(f"sira: warning: topic {item.program.qid!r} {why}: 0 hits", file=sys.stderr)
 
 
 def _write_run(found: Iterable[Searched], path: Path, name: str) -> None:
@@ -86,14 +103,12 @@ def _write_run(found: Iterable[Searched], path: Path, name: str) -> None:
     print(f"sira: {path}: {topics} topics, {hits} hits", file=sys.stderr)
 
 
-def _show(item: Searched, index: Index, *, as_json: bool) -> None:
+def _show(item: Searched, index: Index, *, as_json: bool, named: bool) -> None:
     _warn_empty(item)
     titles = [""] * len(item.ranking)
     if index.manifest.stored_text:
-        titles = [
-            _line(document.title or document.text) if document else ""
-            for document in index.documents(item.ranking.docids)
-        ]
+        found = index.documents(item.ranking.docids)
+        titles = [_line(document.title or document.text) if document else "" for document in found]
     if as_json:
         hits = [
             {"docid": hit.docid, "rank": hit.rank, "score": hit.score, "title": title}
@@ -101,6 +116,8 @@ def _show(item: Searched, index: Index, *, as_json: bool) -> None:
         ]
         print(json.dumps({"qid": item.program.qid, "hits": hits}, ensure_ascii=False))
         return
+    if named:
+        print(f"topic {item.program.qid}: {_line(item.program.text)}")
     for hit, title in zip(item.ranking, titles, strict=True):
         print(f"{hit.rank:>4}  {hit.score:9.4f}  {hit.docid}  {title}".rstrip())
 

@@ -19,13 +19,13 @@ def program_table(program: Program, documents: int) -> str:
             clause.occur,
             f"{clause.weight:g}",
             "" if clause.df is None else str(clause.df),
-            clause.source or "",
+            clause.source or "query",
         ]
         for clause in program.clauses
     ]
     head = (
         f"program: {len(rows)} clauses on N = {documents} documents; {scoring.combine}, k1 = {scoring.k1:g}, "
-        f"b = {scoring.b:g}, w_e = {scoring.expansion_weight:g}\n"
+        f"b = {scoring.b:g}, weights of contents {scoring.contents_weight:g}, expansion {scoring.expansion_weight:g}\n"
     )
     return head + (
         text_table(["clause", "occur", "weight", "df", "from"], rows) if rows else "no clause: finds nothing\n"
@@ -60,13 +60,13 @@ def explanation_table(explanation: Explanation) -> str:
             clause.label,
             f"{clause.weight:g}",
             "" if clause.df is None else str(clause.df),
-            clause.source or "",
+            clause.source or "query",
         ]
         for clause, score in explanation.contributions
     ]
     rows.append([f"{sum(score for _, score in explanation.contributions):.4f}", "", "sum of the clauses", "", "", ""])
     return (
-        f"topic {explanation.qid}, document {explanation.docid}\n"
+        f"topic {explanation.qid}, document {explanation.docid}, N = {explanation.documents}\n"
         f"  with the program   {rank}, score {explanation.score:.4f}\n"
         f"  plain BM25         {before}, score {explanation.plain_score:.4f}\n\n"
         + text_table(["score", "share", "clause", "weight", "df", "from"], rows)

@@ -31,8 +31,10 @@ def sketch_from_json(row: object, place: str) -> Sketch:
     phrases, facets = data.get("phrases"), data.get("facets", [])
     if phrases is None and isinstance(data.get("text"), str):
         phrases = [part.strip() for part in _PARTS.split(data["text"]) if part.strip()]
-    if phrases is None:
-        phrases = []
+    if phrases is None and not facets:
+        given = ", ".join(sorted(data)) or "nothing"
+        raise InputError(f"{place}: topic {qid!r}: a sketch has `phrases` (or `facets`, or a `text`); this has {given}")
+    phrases = phrases or []
     if not isinstance(phrases, list) or len(cast(list[Any], phrases)) > MAX_PHRASES:
         raise InputError(f"{place}: topic {qid!r}: `phrases` must be a list of at most {MAX_PHRASES} items")
     if not isinstance(facets, list) or not all(isinstance(item, str) for item in cast(list[Any], facets)):

@@ -66,6 +66,10 @@ def open_collection(source: str, split: str | None = None, value_fields: Sequenc
     if scheme == "beir":
         return _beir(source, rest, split, value_fields)
     if scheme == "irds":
+        if value_fields:
+            raise InputError(
+                f"{source}: value fields are read from JSON Lines and BEIR folders only, not from ir_datasets"
+            )
         return _irds(source, rest, split)
     if split is not None:
         raise NotFoundError(f"{source}: JSON Lines have no splits; leave out the split {split!r}")
@@ -125,4 +129,5 @@ def _irds(source: str, dataset_id: str, split: str | None) -> Collection:
 
 
 def _ignores_self_hits(name: str) -> bool:
-    return any(known in name.lower() for known in SELF_HIT_COLLECTIONS)
+    """By a whole word of the name: `beir/arguana`, `arguana-local`, not `quoradata`."""
+    return not set(re.split(r"[/_.-]", name.lower())).isdisjoint(SELF_HIT_COLLECTIONS)

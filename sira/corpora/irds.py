@@ -96,7 +96,9 @@ def _import() -> Any:
     try:
         return import_module("ir_datasets")
     except ImportError as error:
-        raise EnvironmentFault(f"ir_datasets cannot be imported ({error}); run: pip install 'sira[data]'") from None
+        raise EnvironmentFault(
+            f"ir_datasets cannot be imported ({error}); `sira doctor` names the command that installs it"
+        ) from None
     except OSError as error:  # it makes its folders at import
         raise _folder_fault(error) from None
 

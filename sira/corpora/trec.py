@@ -60,11 +60,7 @@ def read_qrels(path: str | Path) -> dict[str, dict[str, int]]:
 
 def _grade(path: Path, number: int, text: str) -> int:
     try:
-        return int(text)
-    except ValueError:
-        pass
-    try:
-        value = float(text)
+        value = float("nan" if "_" in text else text)  # Python reads 1_0 as 10
     except ValueError:
         value = float("nan")
     if not isfinite(value) or value != int(value):

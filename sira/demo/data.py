@@ -18,7 +18,6 @@ from sira.lucene.writer import build_index
 from sira.records import Document, Place, Qrels, Record, Sketch, Topic
 
 RECORDINGS = Path(__file__).parent / "recordings"
-RECORDED_WITH = "3.12"
 PHRASES = RECORDINGS / "document-phrases.jsonl.gz"
 
 

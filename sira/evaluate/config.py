@@ -1,4 +1,4 @@
-"""An experiment as TOML: collections x systems. Every key is checked; every default is written into the results."""
+"""An experiment as TOML: collections x systems. Every key is checked; the results hold every setting with its value."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from sira.compile import CompileSettings
 from sira.errors import InputError, SiraError
 from sira.evaluate.metrics import DEFAULT_MEASURES, Measure
 from sira.expand.gate import GateSettings
-from sira.program import PROFILES, Scoring
+from sira.program import Scoring, scoring_of
 
 _NAME = r"^[A-Za-z0-9][A-Za-z0-9._+-]*$"
 _VARIABLE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
@@ -38,13 +38,15 @@ class Gate(_Strict):
 class CollectionConfig(_Strict):
     """Where documents, topics and judgments come from, and the recorded replies that belong to them.
 
-    Paths are relative to the TOML file and may hold ${VARIABLES} of the environment. `split` is checked for selection:
-    nothing is ever chosen on a test split, and this runner chooses nothing.
+    Paths are relative to the TOML file and may hold ${VARIABLES} of the environment. `topics` and `qrels` are files in
+    place of the source's own, or for a source of documents alone. Nothing is chosen on any split here.
     """
 
     name: str = Field(pattern=_NAME)
     source: str
     split: str | None = None
+    topics: str | None = None
+    qrels: str | None = None
     analyzer: str = "english"
     expansions: str | None = None
     gate: Gate = Field(default_factory=lambda: Gate.model_validate({}))
@@ -65,23 +67,29 @@ class SystemConfig(_Strict):
     k1: float | None = None
     b: float | None = None
     combine: Literal["bm25f", "sum"] = "bm25f"
-    document_weight: float = Scoring().expansion_weight
-    expansion_weight: float = CompileSettings().expansion_weight
+    contents_weight: float = Scoring().contents_weight
+    expansion_weight: float = Scoring().expansion_weight
+    sketch_weight: float = CompileSettings().sketch_weight
     max_df_ratio: float = CompileSettings().max_df_ratio
     ngrams: Literal["off", "atoms", "atoms+phrases"] = "off"
     max_n: int = CompileSettings().max_n
     max_terms: int | None = None
 
     def settings(self) -> CompileSettings:
-        profile = PROFILES[self.profile]
-        scoring = Scoring(
-            self.combine,
-            profile.k1 if self.k1 is None else self.k1,
-            profile.b if self.b is None else self.b,
-            self.document_weight,
-        )
         return CompileSettings(
-            self.expansion_weight, self.max_df_ratio, self.ngrams, self.max_n, self.max_terms, scoring
+            sketch_weight=self.sketch_weight,
+            max_df_ratio=self.max_df_ratio,
+            ngrams=self.ngrams,
+            max_n=self.max_n,
+            max_terms=self.max_terms,
+            scoring=scoring_of(
+                self.profile,
+                combine=self.combine,
+                k1=self.k1,
+                b=self.b,
+                contents_weight=self.contents_weight,
+                expansion_weight=self.expansion_weight,
+            ),
         )
 
 
@@ -165,14 +173,16 @@ def _located(experiment: Experiment, folder: Path, sources: dict[str, str]) -> E
     if unknown:
         raise InputError(f"--collection {sorted(unknown)[0]!r}: the experiment has no collection of that name")
 
-    def place(text: str) -> str:
-        return str(folder / _filled(text))
+    def place(text: str | None) -> str | None:
+        return None if text is None else str(folder / _filled(text))
 
     collections = tuple(
         item.model_copy(
             update={
                 "source": sources.get(item.name) or _source(item.source, folder),
-                "expansions": None if item.expansions is None else place(item.expansions),
+                "expansions": place(item.expansions),
+                "topics": place(item.topics),
+                "qrels": place(item.qrels),
                 "sketches": {name: place(text) for name, text in item.sketches.items()},
             }
         )

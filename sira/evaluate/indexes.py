@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-import hashlib
+import datetime as dt
 import json
-import random
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from sira import __version__
 from sira.corpora.collection import Collection
 from sira.corpora.files import replacing
 from sira.evaluate.config import CollectionConfig, Gate
+from sira.evaluate.fingerprint import code_digest, digest, source_digest
 from sira.expand.indexing import expand_index
 from sira.expand.store import read_expansions, store_fingerprint
 from sira.lucene.writer import build_index
-
-SHUFFLE_SEED = 20260511
+from sira.systems.sira import others
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,15 +31,15 @@ class IndexStore:
 
     def __init__(self, folder: Path, config: CollectionConfig, collection: Collection, *, progress: bool) -> None:
         self._folder, self._config, self._collection, self._progress = folder, config, collection, progress
-        self._base_key = _digest([config.source, config.split, config.analyzer, _files(config.source), __version__])
-        self._store_key = None if config.expansions is None else store_fingerprint(config.expansions)
+        self._base = digest([source_digest(config.source), config.analyzer, code_digest()])
+        self._store = None if config.expansions is None else _store_key(config.expansions)
 
     def path(self, variant: Variant) -> Path:
         """Where the index of a variant lies, whether it is built or not."""
-        if variant.documents == "plain":
-            return self._folder / f"{self._config.name}-plain-{self._base_key}"
-        key = _digest([self._base_key, self._store_key, variant.documents, variant.gate.model_dump()])
-        return self._folder / f"{self._config.name}-{variant.documents}-{key}"
+        key = self._base
+        if variant.documents != "plain":
+            key = digest([self._base, self._store, variant.gate.model_dump()])
+        return self._folder / f"{self._config.name}-{variant.documents}-{key[:16]}"
 
     def get(self, variant: Variant) -> Path:
         """The index folder, built now if it is not there."""
@@ -60,30 +58,22 @@ class IndexStore:
         return path
 
     def _shuffled(self, store: Path) -> Path:
-        """A copy of the store in which each document has the phrases of another one (a shifted permutation)."""
-        target = self._folder / f"{self._config.name}-shuffled-{self._store_key}.jsonl"
-        rows = [row for _, row in read_expansions(store)]
-        random.Random(SHUFFLE_SEED).shuffle(rows)
+        """A copy of the store in which each document has the phrases of another one."""
+        target = self._folder / f"{self._config.name}-shuffled-phrases.jsonl"
+        rows = {row.docid: row for _, row in read_expansions(store)}
         with replacing(target) as stream:
-            for row, other in zip(rows, [*rows[1:], *rows[:1]], strict=True):
-                stream.write(json.dumps({"docid": row.docid, "phrases": other.phrases}, ensure_ascii=False) + "\n")
+            for docid, other in others(rows).items():
+                row = {"docid": docid, "phrases": rows[other].phrases, "expires": rows[other].expires}
+                stream.write(json.dumps(row, ensure_ascii=False) + "\n")
         return target
 
     def size(self, variant: Variant) -> int:
+        """Bytes of an index that is there."""
         return sum(file.stat().st_size for file in self.get(variant).iterdir() if file.is_file())
 
-    def base_size(self) -> int:
-        return self.size(Variant("plain", self._config.gate))
 
-
-def _digest(facts: list[object]) -> str:
-    return hashlib.sha256(json.dumps(facts, sort_keys=True, default=str).encode()).hexdigest()[:16]
-
-
-def _files(source: str) -> list[tuple[str, int, int]]:
-    """Name, size and time of the files of a local source, so that a changed corpus is indexed again."""
-    path = Path(source.partition(":")[2] or source)
-    if not path.exists():
-        return []
-    files = sorted(path.glob("corpus.jsonl*")) or sorted(path.glob("*")) if path.is_dir() else [path]
-    return [(file.name, file.stat().st_size, file.stat().st_mtime_ns) for file in files if file.is_file()]
+def _store_key(store: str) -> str:
+    """The bytes of a store, and how many of its rows have expired today, which indexing leaves out."""
+    today = dt.datetime.now(dt.UTC).date().isoformat()
+    expired = sum(row.expires is not None and row.expires < today for _, row in read_expansions(store))
+    return digest([store_fingerprint(store), expired])

@@ -78,7 +78,9 @@ def _ranx_metrics() -> Any:
             numba.config.CACHE_DIR = str(numba_cache_folder())
         return import_module("ranx").metrics
     except ImportError as error:
-        raise EnvironmentFault(f"ranx cannot be imported ({error}); run: pip install 'sira[evaluate]'") from None
+        raise EnvironmentFault(
+            f"ranx cannot be imported ({error}); `sira doctor` names the command that installs it"
+        ) from None
     except OSError as error:  # ranx imports ir_datasets, which makes its folders at import
         raise EnvironmentFault(
             f"ranx cannot be imported: {error}; set IR_DATASETS_HOME to a folder that you may write to"

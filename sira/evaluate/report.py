@@ -56,7 +56,6 @@ def _differences(experiment: Experiment, collection: CollectionResults) -> str:
             [
                 row.cell.system,
                 f"{item.difference:+.4f}",
-                f"[{item.low:+.4f}, {item.high:+.4f}]",
                 f"{item.wins} / {item.ties} / {item.losses}",
                 _p(test.p_corrected),
                 _p(t.p_corrected),
@@ -64,11 +63,30 @@ def _differences(experiment: Experiment, collection: CollectionResults) -> str:
         )
     if not rows:
         return ""
-    head = ["system", f"difference in {measure}", "95 % interval", "win / tie / loss", "p, randomisation", "p, t-test"]
+    head = ["system", "difference", "win / tie / loss", "p, randomisation", "p, t-test"]
     return (
-        f"Against {experiment.baseline}:\n\n"
+        _intervals(experiment, collection)
+        + f"\nAgainst {experiment.baseline}, {measure}:\n\n"
         + markdown_table(head, rows)
-        + "\nIntervals: paired bootstrap over topics. p: two-sided, paired, after Holm's correction over the systems.\n"
+        + "\np: two-sided, paired, after Holm's correction over the systems.\n"
+    )
+
+
+def _intervals(experiment: Experiment, collection: CollectionResults) -> str:
+    measures = list(collection.rows[0].evaluation.mean)
+    rows = [
+        [row.cell.system]
+        + [
+            f"{item.difference:+.3f} [{item.low:+.3f}, {item.high:+.3f}]"
+            for measure in measures
+            if (item := collection.comparisons.get((row.cell.system, measure)))
+        ]
+        for row in collection.rows
+        if row.cell.system != experiment.baseline
+    ]
+    return (
+        f"Differences from {experiment.baseline} with 95 % intervals (paired bootstrap over topics):\n\n"
+        + markdown_table(["system", *measures], rows)
     )
 
 
@@ -98,6 +116,9 @@ def _costs(collection: CollectionResults) -> str:
 
 def _notes(collection: CollectionResults, audit: Audit) -> str:
     notes = [*audit.lines()]
+    if collection.self_hits_ignored:
+        notes.append("a document whose id is the qid is no hit here (ignore_self_hits); removed:")
+        notes += [f"{row.cell.system}: {row.cell.self_hits}" for row in collection.rows]
     for row in collection.rows:
         notes += [f"{row.cell.system}: {warning}" for warning in row.evaluation.warnings]
         if row.cell.unsketched:

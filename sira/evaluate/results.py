@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import math
 import statistics
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -11,8 +12,9 @@ from pathlib import Path
 from typing import Any
 
 from sira.corpora.files import replacing
+from sira.evaluate.cells import Cell, stored_run
 from sira.evaluate.config import Experiment
-from sira.evaluate.experiment import Cell, Inputs, stored_run
+from sira.evaluate.inputs import Inputs
 from sira.evaluate.metrics import Evaluation, evaluate
 from sira.evaluate.significance import Comparison, compare_family
 
@@ -31,6 +33,7 @@ class CollectionResults:
     """The rows of one collection in the order of the systems; comparisons with the baseline by system, measure."""
 
     name: str
+    self_hits_ignored: bool
     rows: tuple[Row, ...]
     comparisons: Mapping[tuple[str, str], Comparison]
 
@@ -38,7 +41,7 @@ class CollectionResults:
 def percentile(values: Sequence[float], share: float) -> float:
     """The value below which `share` of the values lie (nearest rank)."""
     ordered = sorted(values)
-    return ordered[min(len(ordered) - 1, max(0, round(share * len(ordered) + 0.5) - 1))] if ordered else 0.0
+    return ordered[max(0, math.ceil(share * len(ordered)) - 1)] if ordered else 0.0
 
 
 def costs(cell: Cell) -> dict[str, float]:
@@ -49,7 +52,7 @@ def costs(cell: Cell) -> dict[str, float]:
         "ms_per_query_p50": statistics.median(total) if total else 0.0,
         "ms_per_query_p95": percentile(total, 0.95),
         "llm_calls_per_query": cell.llm_calls / cell.topics,
-        "index_growth": cell.index_bytes / cell.base_bytes - 1,
+        "index_growth": cell.index_bytes / cell.plain_bytes - 1,
     }
 
 
@@ -58,7 +61,7 @@ def collection_results(experiment: Experiment, inputs: Inputs, cells: Iterable[C
     rows: list[Row] = []
     for cell in cells:
         evaluation = evaluate(
-            inputs.collection.qrels,
+            inputs.qrels,
             stored_run(out, cell, inputs),
             experiment.measures,
             ties=experiment.ties,
@@ -73,7 +76,7 @@ def collection_results(experiment: Experiment, inputs: Inputs, cells: Iterable[C
             baseline = by_name[experiment.baseline].per_topic[measure]
             family = compare_family(others, baseline, measure=measure, baseline_name=experiment.baseline)
             comparisons |= {(item.system, measure): item for item in family}
-    return CollectionResults(inputs.config.name, tuple(rows), comparisons)
+    return CollectionResults(inputs.config.name, inputs.ignore_self_hits, tuple(rows), comparisons)
 
 
 def write_results(results: Sequence[CollectionResults], out: Path) -> None:

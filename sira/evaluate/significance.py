@@ -222,7 +222,9 @@ def _paired_t_test(differences: NDArray[np.float64]) -> TestResult:
     try:
         special = import_module("scipy.special")  # not scipy.stats, which takes a second to import
     except ImportError as error:
-        raise EnvironmentFault(f"scipy cannot be imported ({error}); run: pip install 'sira[evaluate]'") from None
+        raise EnvironmentFault(
+            f"scipy cannot be imported ({error}); `sira doctor` names the command that installs it"
+        ) from None
     return TestResult(name, n, 2, float(2 * special.stdtr(n - 1, -abs(t))), t, n - 1)
 
 

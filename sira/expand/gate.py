@@ -12,11 +12,10 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from sira.analysis import DEFAULT_MAX_N, windows
+from sira.analysis import DEFAULT_MAX_N, MAX_TERM_BYTES, df_bound, windows
+from sira.errors import InputError
 
 DEFAULT_DOCUMENT_MAX_DF_RATIO = 0.2
-MAX_TERM_BYTES = 32766
-"""Lucene's limit on one term, in bytes of UTF-8."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +25,11 @@ class GateSettings:
     max_df_ratio: float = DEFAULT_DOCUMENT_MAX_DF_RATIO
     max_n: int = DEFAULT_MAX_N
     max_phrases: int = 50
+
+    def __post_init__(self) -> None:
+        df_bound(1, self.max_df_ratio)
+        if self.max_n < 1 or self.max_phrases < 1:
+            raise InputError(f"max_n = {self.max_n}, max_phrases = {self.max_phrases}: both count from 1")
 
 
 @dataclass(slots=True)

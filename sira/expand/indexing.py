@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Iterable, Iterator
+import shutil
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import asdict
 from itertools import islice
 from pathlib import Path
@@ -14,6 +15,7 @@ from tqdm import tqdm
 from sira.analysis import df_bound, normal_form
 from sira.expand.gate import DocumentGate, GateSettings
 from sira.expand.store import read_expansions, store_fingerprint
+from sira.lucene.folders import staging
 from sira.lucene.manifest import Manifest
 from sira.lucene.reader import Index
 from sira.lucene.update import AttachCounts, ExpansionTerms, attach_expansions
@@ -65,6 +67,30 @@ def expand_index(
             }
 
         return attach_expansions(base, terms, target, describe, overwrite=overwrite)
+
+
+def build_expanded_index(
+    build_base: Callable[[Path], Manifest],
+    store: Path,
+    target: Path,
+    settings: GateSettings | None = None,
+    *,
+    overwrite: bool = False,
+    progress: bool = True,
+) -> Manifest:
+    """Build an index and expand it in one go; `target` gets the expanded one, and the base vanishes.
+
+    `build_base` writes the index without expansions to the folder it is given. Raises as that and as `expand_index`.
+    """
+    with staging(target, overwrite=overwrite) as folder:
+        base, expanded = folder / "base", folder / "expanded"
+        build_base(base)
+        manifest = expand_index(base, store, expanded, settings, progress=progress)
+        shutil.rmtree(base)
+        for file in expanded.iterdir():
+            file.rename(folder / file.name)
+        expanded.rmdir()
+        return manifest
 
 
 def expansion_terms(

@@ -63,12 +63,15 @@ def find_java() -> JavaHome:
         return JavaHome(home, _version(home))
     given = os.environ.get("JAVA_HOME")
     if not given:
-        raise EnvironmentFault(f"Lucene needs JDK {JAVA_NEEDED}, found none: run  pip install 'sira[lucene]'")
+        raise EnvironmentFault(
+            f"Lucene needs JDK {JAVA_NEEDED}, found none: `sira doctor` names the command that installs it"
+        )
     home = JavaHome(Path(given), _version(Path(given)))
     if home.version < JAVA_NEEDED:
         found = home.version or "no version"
         raise EnvironmentFault(
-            f"Lucene needs JDK {JAVA_NEEDED}, found {found} at {given}: run  pip install 'sira[lucene]'"
+            f"Lucene needs JDK {JAVA_NEEDED}, found {found} at {given}: "
+            "`sira doctor` names the command that installs it"
         )
     return home
 
@@ -82,7 +85,9 @@ def find_anserini() -> Path:
     folder = Path(spec.origin).parent if spec and spec.origin else None
     jars = sorted(folder.glob("resources/jars/anserini-*-fatjar.jar")) if folder else []
     if not jars:
-        raise EnvironmentFault("Lucene's jar comes with Pyserini, which is not installed: pip install 'sira[lucene]'")
+        raise EnvironmentFault(
+            "Lucene's jar comes with Pyserini, which is not installed: `sira doctor` names the command that installs it"
+        )
     return jars[-1]
 
 
@@ -159,7 +164,9 @@ def _start() -> Any:
     """Start Java and return the Engine class."""
     global _heap
     if importlib.util.find_spec("jnius_config") is None:
-        raise EnvironmentFault("the bridge to Java (pyjnius) is not installed: run  pip install 'sira[lucene]'")
+        raise EnvironmentFault(
+            "the bridge to Java (pyjnius) is not installed: `sira doctor` names the command that installs it"
+        )
     java, anserini = find_java(), find_anserini()
     import jnius_config  # pyright: ignore[reportMissingTypeStubs]
 
@@ -242,6 +249,17 @@ def java_errors() -> Generator[None]:
         if kind == "java.lang.OutOfMemoryError":
             raise _heap_too_small("this") from None
         raise JavaError(kind, str(getattr(error, "innermessage", "") or "")) from None
+
+
+def java_facts() -> dict[str, str]:
+    """The Java, the heap and the Anserini that are or would be used, for a record of what figures were made with."""
+    java = find_java()
+    return {
+        "home": str(java.path),
+        "version": str(java.version),
+        "heap": _heap or os.environ.get(HEAP_VARIABLE, DEFAULT_HEAP),
+        "anserini": find_anserini().name,
+    }
 
 
 def engine_source_hash() -> str:

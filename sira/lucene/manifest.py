@@ -21,7 +21,8 @@ class Manifest:
     `read` = `indexed` + the sum of `skipped`; `documents` are those searchable now (after additions and deletions).
     `expansion_words` is the sum of the lengths of all expansions, in words.
     `dropped` counts parts of indexed documents that could not be kept (facets above Lucene's term limit, values that
-    are no number or date). `expansion` says where the expansions came from and how they were gated; None without.
+    are no number or date). `expansion` says where the expansions came from and how they were gated
+    when they were attached (`statistics` has what is there now); None without.
     """
 
     analyzer: str = "english"

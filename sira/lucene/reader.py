@@ -90,11 +90,11 @@ class Index:
         self.path = Path(path)
         if not self.path.is_dir():
             raise IndexFault(
-                f"{self.path}: there is no such folder: build an index with  sira index SOURCE {self.path}"
+                f"{self.path}: there is no such folder: build an index with `sira index SOURCE --index {self.path}`"
             )
         manifest = read_manifest(self.path)
         if manifest is None and not any(self.path.glob("segments_*")):
-            raise IndexFault(f"{self.path}: holds no index: build one with  sira index SOURCE --index {self.path}")
+            raise IndexFault(f"{self.path}: holds no index: build one with `sira index SOURCE --index {self.path}`")
         if manifest is not None and analyzer is not None and analyzer != manifest.analyzer:
             raise IndexFault(
                 f"{self.path}: was built with the analyzer {manifest.analyzer!r}; {analyzer!r} would miss its terms"
@@ -148,8 +148,9 @@ class Index:
         return self._facts.segments
 
     @property
-    def expanded(self) -> bool:
-        return self._facts.statistics.get("expansion", {}).get("documents", 0) > 0
+    def expanded_documents(self) -> int:
+        """The documents that have postings in `expansion`."""
+        return self._facts.statistics.get("expansion", {}).get("documents", 0)
 
     @property
     def has_positions(self) -> bool:

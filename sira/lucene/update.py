@@ -59,7 +59,7 @@ class AttachCounts:
 
 def _own_manifest(path: Path) -> Manifest:
     if not path.is_dir():
-        raise IndexFault(f"{path}: there is no such folder: build an index with  sira index SOURCE {path}")
+        raise IndexFault(f"{path}: there is no such folder: build an index with `sira index SOURCE --index {path}`")
     manifest = read_manifest(path)
     if manifest is None:
         raise IndexFault(f"{path}: is no index of sira's own, and such indexes are opened for reading only")
@@ -227,7 +227,7 @@ def _check_absent(index: Index, records: Iterable[Record], gone: set[str]) -> No
         for (place, docid), df in zip(batch, index.id_df([docid for _, docid in batch]), strict=True):
             if df and docid not in gone:
                 raise DuplicateIdError(
-                    f"{place}: docid {docid!r} is in {index.path} already: add --update to replace it"
+                    f"{place}: docid {docid!r} is in {index.path} already: use --update in place of --add to replace it"
                 )
 
 

@@ -44,15 +44,6 @@ class Packer:
     def integer(self, value: int) -> None:
         self.parts.append(struct.pack("<i", value))
 
-    def long(self, value: int) -> None:
-        self.parts.append(struct.pack("<q", value))
-
-    def double(self, value: float) -> None:
-        self.parts.append(struct.pack("<d", value))
-
-    def byte(self, value: str) -> None:
-        self.parts.append(value.encode("ascii"))
-
     def string(self, value: str) -> None:
         data = utf8(value)
         self.parts.append(struct.pack("<i", len(data)))

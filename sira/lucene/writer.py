@@ -15,6 +15,7 @@ from pathlib import Path
 from tqdm import tqdm
 
 from sira import __version__
+from sira.analysis import MAX_TERM_BYTES
 from sira.errors import DuplicateIdError, InputError
 from sira.lucene.analyzers import ANALYZERS, analyzer_name
 from sira.lucene.folders import staging
@@ -28,8 +29,6 @@ BATCH_DOCUMENTS = 500
 BATCH_BYTES = 1 << 20
 DEFAULT_BUFFER_MB = 64.0
 DEFAULT_THREADS = 2
-MAX_TERM_BYTES = 32766
-"""Lucene's limit on one term (IndexWriter.MAX_TERM_LENGTH), in bytes of UTF-8."""
 MAX_ID_BYTES = 512
 EXAMPLES = 20
 

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 
-from sira.errors import SiraError
+from sira.errors import IndexFault, InputError
 from sira.lucene.reader import Index
 from sira.program import Program
 from sira.records import Ranking
@@ -27,14 +27,10 @@ def _search(index: Index, program: Program, k: int) -> Searched:
     start = time.perf_counter()
     try:
         ranking = index.search(program, k)
-    except SiraError as error:
-        raise type(error)(f"topic {program.qid!r}: {error}") if _plain(error) else error from None
+    except (InputError, IndexFault) as error:
+        kind = InputError if isinstance(error, InputError) else IndexFault
+        raise kind(f"topic {program.qid!r}: {error}") from error
     return Searched(program, ranking, 1000 * (time.perf_counter() - start))
-
-
-def _plain(error: SiraError) -> bool:
-    """Whether the error is made of its message alone, so that the topic can be named in front."""
-    return len(error.args) == 1 and type(error).__init__ is Exception.__init__
 
 
 def search_programs(index: Index, programs: Iterable[Program], k: int, threads: int = 1) -> Iterator[Searched]:

@@ -7,10 +7,11 @@ report says for how many topics that was so.
 from __future__ import annotations
 
 import random
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
 from sira.compile import CompileSettings, Statistics, compile_sketch
+from sira.errors import InputError
 from sira.program import Program
 from sira.records import Sketch, Topic
 
@@ -29,8 +30,18 @@ class Sira:
         return compile_sketch(topic, self.sketches.get(topic.qid), statistics, self.settings)
 
 
+def others(ids: Iterable[str]) -> dict[str, str]:
+    """For a control: to each id another one, by a cyclic shift of a seeded permutation.
+
+    Raises InputError where there are fewer than two.
+    """
+    order = sorted(ids)
+    if len(order) < 2:
+        raise InputError(f"a shuffled control needs two or more rows to exchange; there are {len(order)}")
+    random.Random(SHUFFLE_SEED).shuffle(order)
+    return dict(zip(order, [*order[1:], *order[:1]], strict=True))
+
+
 def shuffled(sketches: Mapping[str, Sketch]) -> dict[str, Sketch]:
-    """A control: every topic gets the sketch of another one (a cyclic shift of a seeded permutation)."""
-    qids = sorted(sketches)
-    random.Random(SHUFFLE_SEED).shuffle(qids)
-    return {qid: replace(sketches[other], qid=qid) for qid, other in zip(qids, [*qids[1:], *qids[:1]], strict=True)}
+    """A control: every topic gets the sketch of another one."""
+    return {qid: replace(sketches[other], qid=qid) for qid, other in others(sketches).items()}

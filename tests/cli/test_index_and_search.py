@@ -2,13 +2,23 @@
 
 from __future__ import annotations
 
+import inspect
 import json
+import subprocess
+import sys
+from dataclasses import asdict, fields
 from pathlib import Path
 
 import pytest
 
+from sira.cli import index as cli_index
+from sira.cli import options
+from sira.compile import CompileSettings
 from sira.corpora.trec import read_run
+from sira.expand.gate import GateSettings
 from sira.lucene.manifest import read_manifest
+from sira.lucene.writer import build_index
+from sira.program import Scoring, scoring_of
 
 from .conftest import DOCUMENTS, Sira, write_rows
 
@@ -124,7 +134,7 @@ def test_a_run_of_topics_with_sketches(sira: Sira, pottery: Path, index: Path) -
 
 def test_rollback_at_query_time(sira: Sira, index: Path) -> None:
     assert docids(sira("search", "Longquan", "--index", index).out) == ["d3"]
-    assert sira("search", "Longquan", "--index", index, "--document-weight", "0").out == ""
+    assert sira("search", "Longquan", "--index", index, "--expansion-weight", "0").out == ""
 
 
 def test_compile_prints_program_and_verdicts_and_its_json_runs(sira: Sira, pottery: Path, index: Path) -> None:
@@ -168,6 +178,14 @@ def test_explain_sums_to_the_score_and_gives_both_ranks(sira: Sira, pottery: Pat
         (["search", "kiln", "--sketches", "sketches.jsonl"], "'q'"),
         (["compile", "--topics", "topics.tsv"], "--qid"),
         (["search", "--program", "topics.tsv"], "JSON"),
+        (["search", "--program", "topics.tsv", "--lambda", "2"], "--lambda"),
+        (["search", "kiln", "--json", "--run", "topics.tsv"], "--json"),
+        (["search", "kiln", "--name", "mine"], "--name"),
+        (["search", "--topics", "topics.tsv", "--sketches", "phrases.jsonl"], "phrases.jsonl"),
+        (["index", "--add", "corpus.jsonl", "--analyzer", "de"], "--analyzer"),
+        (["index", "--add", "corpus.jsonl", "--max-n", "2"], "--max-n"),
+        (["index", "--expansions", "phrases.jsonl", "--max-phrases", "-3"], "max_phrases"),
+        (["search", "kiln", "--expansion-weight", "1e-9"], "expansion_weight"),
     ],
 )
 def test_nonsense_gets_one_line_that_names_it(
@@ -185,6 +203,62 @@ def test_no_index_there(sira: Sira, tmp_path: Path) -> None:
     answer = sira("search", "kiln", "--index", tmp_path / "absent")
     assert answer.status == 1
     assert "sira index" in answer.err
+
+
+def test_a_sketch_for_some_topics_only_is_said(sira: Sira, pottery: Path, index: Path) -> None:
+    (pottery / "one.jsonl").write_text('{"qid": "t1", "phrases": ["kiln"]}\n', encoding="utf-8")
+    answer = sira("search", "--topics", pottery / "topics.tsv", "--sketches", pottery / "one.jsonl", "--index", index)
+    assert "1 of 2 topics have no sketch" in answer.err
+    assert "topic t1" in answer.out
+
+
+def test_a_constraint_that_cannot_be_met_is_named(sira: Sira, pottery: Path, index: Path) -> None:
+    row = {"qid": "t1", "phrases": [{"text": "porcelain", "role": "must"}]}
+    (pottery / "must.jsonl").write_text(json.dumps(row) + "\n", encoding="utf-8")
+    answer = sira("search", "--topics", pottery / "topics.tsv", "--sketches", pottery / "must.jsonl", "--index", index)
+    assert "requires 'porcelain', which no document holds" in answer.err
+
+
+def test_all_programs_at_once_and_one_explained(sira: Sira, pottery: Path, index: Path) -> None:
+    base = ("--topics", pottery / "topics.tsv", "--sketches", pottery / "sketches.jsonl", "--index", index)
+    lines = sira("compile", *base, "--json").out.splitlines()
+    assert [json.loads(line)["qid"] for line in lines] == ["t1", "t2"]
+    (pottery / "p.json").write_text(lines[1], encoding="utf-8")
+    by_program = sira("explain", "t2", "d2", "--program", pottery / "p.json", "--index", index, "--json")
+    assert by_program.out == sira("explain", "t2", "d2", *base, "--json").out
+    assert json.loads(by_program.out)["documents"] == 5
+
+
+def test_a_phrase_called_query_is_no_word_of_the_query(sira: Sira, tmp_path: Path) -> None:
+    corpus = write_rows(tmp_path / "c.jsonl", [{"id": "a", "text": "query language"}, {"id": "b", "text": "glaze"}])
+    sira("index", corpus, "--index", tmp_path / "ix", "--quiet")
+    options = ("--query", "glaze", "--phrase", "query", "--index", tmp_path / "ix", "--json")
+    found = json.loads(sira("explain", "q", "a", *options).out)
+    assert found["plain_bm25"] == {"score": 0.0, "rank": None}
+
+
+def test_the_defaults_of_the_options_are_those_of_the_library() -> None:
+    assert {
+        **{item.name: item.default for item in fields(CompileSettings) if item.name != "scoring"},
+        "profile": "anserini",
+        "k1": None,
+        "b": None,
+        "combine": Scoring().combine,
+        "contents_weight": Scoring().contents_weight,
+        "expansion_weight": Scoring().expansion_weight,
+    } == options.SETTINGS
+    assert scoring_of() == Scoring()
+    assert asdict(GateSettings()) == cli_index.GATE
+    parameters = inspect.signature(build_index).parameters
+    assert cli_index.BUILDING["analyzer"] == parameters["analyzer"].default
+    assert cli_index.BUILDING["duplicates"] == parameters["duplicates"].default
+
+
+@pytest.mark.slow
+def test_g17_no_environment_is_needed(index: Path) -> None:
+    command = [sys.executable, "-m", "sira", "search", "glaze", "--index", str(index)]
+    done = subprocess.run(command, env={}, capture_output=True, text=True, check=False, timeout=60)
+    assert (done.returncode, docids(done.stdout)) == (0, ["d3", "d1"])
 
 
 def test_ranges_filter_by_declared_fields(sira: Sira, pottery: Path, index: Path) -> None:

@@ -16,7 +16,7 @@ def test_strings_objects_and_keyword_text(tmp_path: Path) -> None:
     path = tmp_path / "s.jsonl.gz"
     rows = (
         '{"qid": "1", "phrases": ["kiln", {"text": "raku", "role": "must", "weight": 2}], "facets": ["a:b"]}\n'
-        '\n{"query_id": 7, "text": "glaze, raku kiln; wash\\nclay"}\n{"qid": "3"}\n'
+        '\n{"query_id": 7, "text": "glaze, raku kiln; wash\\nclay"}\n{"qid": "3", "phrases": []}\n'
     )
     path.write_bytes(gzip.compress(rows.encode()))
     sketches = read_sketches(path)
@@ -42,12 +42,13 @@ def test_strings_objects_and_keyword_text(tmp_path: Path) -> None:
         ('{"qid": "1", "phrases": [{"text": "kiln", "role": "maybe"}]}', "role 'maybe'"),
         ('{"qid": "1", "facets": [1]}', "facets"),
         ('{"qid": "1"', "not JSON"),
-        ('{"qid": "0"}', "topic '0' has a sketch already"),
+        ('{"qid": "0", "phrases": []}', "topic '0' has a sketch already"),
+        ('{"qid": "1", "phrase": ["kiln"]}', "`phrases`"),
     ],
 )
 def test_refusals_name_file_line_and_fault(tmp_path: Path, row: str, named: str) -> None:
     path = tmp_path / "s.jsonl"
-    path.write_text(f'{{"qid": "0"}}\n{row}\n', encoding="utf-8")
+    path.write_text(f'{{"qid": "0", "phrases": []}}\n{row}\n', encoding="utf-8")
     with pytest.raises(InputError) as caught:
         read_sketches(path)
     assert f"{path}, line 2" in str(caught.value)

@@ -157,4 +157,4 @@ def test_g35_a_folder_that_cannot_be_used_names_the_setting(tmp_path: Path) -> N
 
 def test_without_ir_datasets_the_command_to_install_it_is_named() -> None:
     code = "import sys; sys.modules['ir_datasets'] = None; open_collection('irds:beir/scifact')"
-    assert "pip install 'sira[data]'" in fault(run(code))
+    assert "sira doctor" in fault(run(code))

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
+import math
 import os
 import signal
 import subprocess
 import sys
 import time
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import pytest
@@ -57,7 +60,7 @@ shuffle_sketches = true
 SUBJECTS = ("kiln", "glaze", "clay", "raku", "slip", "celadon")
 
 
-def rows(path: Path, items: list[dict[str, object]]) -> None:
+def rows(path: Path, items: Sequence[Mapping[str, object]]) -> None:
     path.write_text("".join(json.dumps(item) + "\n" for item in items), encoding="utf-8")
 
 
@@ -96,7 +99,7 @@ def test_results_folder(folder: Path) -> None:
     report = (out / "report.md").read_text(encoding="utf-8")
     assert "docid ascending" in report
     assert "randomisation" in report
-    assert json.loads((out / "config.json").read_text(encoding="utf-8"))["systems"][0]["expansion_weight"] == 0.5
+    assert json.loads((out / "config.json").read_text(encoding="utf-8"))["systems"]["bm25"]["sketch_weight"] == 0.5
     assert set(read_run(out / "runs" / "pots" / "both.trec").rankings) == {f"t{i}" for i in range(len(SUBJECTS))}
     assert (out / "per_query.csv").read_text(encoding="utf-8").count("\n") == 1 + 4 * 2 * len(SUBJECTS)
 
@@ -138,6 +141,98 @@ def test_a_killed_run_resumes_to_the_same_results(folder: Path) -> None:
         assert (out / "runs" / "pots" / run.name).read_bytes() == run.read_bytes()
     timeless = [key for key in values(whole) if not key[1].startswith("ms_")]
     assert {key: values(whole)[key] for key in timeless} == {key: values(out)[key] for key in timeless}
+
+
+@pytest.mark.java
+def test_a_damaged_file_is_not_taken_for_a_result(folder: Path) -> None:
+    out = folder / "out"
+    run_experiment(read_experiment(folder / "e.toml"), out, progress=False)
+    before = values(out)
+    run = out / "runs" / "pots" / "both.trec"
+    whole = run.read_bytes()
+    run.write_bytes(whole[: len(whole) // 2])
+    (out / "runs" / "pots" / "bm25.programs.jsonl").unlink()
+    run_experiment(read_experiment(folder / "e.toml"), out, progress=False)
+    assert run.read_bytes() == whole
+    assert {key: value for key, value in values(out).items() if "ms_" not in key[1]} == {
+        key: value for key, value in before.items() if "ms_" not in key[1]
+    }
+
+
+@pytest.mark.java
+def test_a_changed_corpus_of_the_same_size_and_time_is_indexed_again(folder: Path) -> None:
+    out = folder / "out"
+    run_experiment(read_experiment(folder / "e.toml"), out, progress=False)
+    corpus = folder / "data" / "corpus.jsonl"
+    stat = corpus.stat()
+    corpus.write_text(corpus.read_text(encoding="utf-8").replace("number 5", "nimbus 5"), encoding="utf-8")
+    os.utime(corpus, ns=(stat.st_atime_ns, stat.st_mtime_ns))
+    run_experiment(read_experiment(folder / "e.toml"), out, progress=False)
+    assert values(out)["bm25", "Recall@10"] < 1.0
+
+
+@pytest.mark.java
+def test_ties_by_trec_evals_rule(folder: Path) -> None:
+    """G23 through the runner: six equal scores, d0 is relevant to t0: first by docid ascending, last descending."""
+    found = {}
+    for ties in ("run", "trec"):
+        (folder / "e.toml").write_text(CONFIG.replace("depth = 20", f'depth = 20\nties = "{ties}"'), encoding="utf-8")
+        run_experiment(read_experiment(folder / "e.toml"), folder / "out", progress=False)
+        found[ties] = values(folder / "out")["bm25", "nDCG@10"]
+        lines = (folder / "out" / "per_query.csv").read_text(encoding="utf-8").splitlines()
+        (row,) = [line for line in lines if line.startswith("pots,bm25,nDCG@10,t0,")]
+        assert float(row.rsplit(",", 1)[1]) == pytest.approx(1.0 if ties == "run" else 1 / math.log2(7))
+        report = (folder / "out" / "report.md").read_text(encoding="utf-8")
+        assert ("docid descending (trec_eval)" in report) == (ties == "trec")
+    assert found["run"] == pytest.approx(found["trec"])  # the same ranks, turned round
+
+
+@pytest.mark.java
+def test_self_hits_are_removed_before_the_cut_and_reported(folder: Path) -> None:
+    """G28 through the runner: each topic is a document too, and its own text finds it first."""
+    data = folder / "data"
+    documents = [{"_id": f"t{i}", "text": f"{word} number"} for i, word in enumerate(SUBJECTS)]
+    documents += [{"_id": f"d{i}", "text": word} for i, word in enumerate(SUBJECTS)]
+    rows(data / "corpus.jsonl", documents)
+    rows(data / "queries.jsonl", [{"_id": f"t{i}", "text": f"{word} number"} for i, word in enumerate(SUBJECTS)])
+    config = CONFIG.replace("depth = 20", "depth = 1").replace('["nDCG@10", "Recall@10"]', '["MRR@1"]')
+    for ignore, expected in (("true", 1.0), ("false", 0.0)):
+        text = config.replace("[collections.sketches]", f"ignore_self_hits = {ignore}\n[collections.sketches]")
+        text = text[: text.index('[[systems]]\nname = "documents"')]
+        (folder / "e.toml").write_text(text, encoding="utf-8")
+        run_experiment(read_experiment(folder / "e.toml"), folder / "out", progress=False)
+        assert values(folder / "out")["bm25", "MRR@1"] == expected
+        assert ("ignore_self_hits" in (folder / "out" / "report.md").read_text(encoding="utf-8")) == (ignore == "true")
+
+
+@pytest.mark.java
+def test_json_lines_with_topics_and_judgments_of_their_own(folder: Path) -> None:
+    data = folder / "data"
+    (folder / "topics.tsv").write_text("t0\tnumber of hidden0\nt1\tkiln\nt9\tunjudged\n", encoding="utf-8")
+    (folder / "judged.txt").write_text("t0 0 d0 1\nt1 0 d0 1\nt7 0 d1 1\n", encoding="utf-8")
+    text = CONFIG.replace(
+        '"beir:data"', f'"jsonl:{data / "corpus.jsonl"}"\ntopics = "topics.tsv"\nqrels = "judged.txt"'
+    )
+    (folder / "e.toml").write_text(text, encoding="utf-8")
+    run_experiment(read_experiment(folder / "e.toml"), folder / "out", progress=False)
+    assert values(folder / "out")["documents", "nDCG@10"] == pytest.approx(2 / 3)  # G18: t7 was judged and not searched
+    assert "t7" in (folder / "out" / "report.md").read_text(encoding="utf-8")
+
+
+def test_a_qid_that_stands_twice_names_its_source(folder: Path) -> None:
+    with (folder / "data" / "queries.jsonl").open("a", encoding="utf-8") as stream:
+        stream.write('{"_id": "t0", "text": "again"}\n')
+    with pytest.raises(InputError, match=r"pots.*'t0' stands twice"):
+        run_experiment(read_experiment(folder / "e.toml"), folder / "out", progress=False)
+
+
+@pytest.mark.java
+def test_two_processes_do_not_share_a_folder(folder: Path) -> None:
+    (folder / "out").mkdir()
+    with (folder / "out" / ".lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        with pytest.raises(InputError, match="another process"):
+            run_experiment(read_experiment(folder / "e.toml"), folder / "out", progress=False)
 
 
 @pytest.mark.java

@@ -51,7 +51,7 @@ def test_an_index_of_anserinis_is_searched_like_our_own(anserini: tuple[Path, st
     path, _ = anserini
     with Index(path) as foreign, Index(make_index(DOCUMENTS)) as own:
         assert foreign.manifest.foreign
-        assert not foreign.expanded
+        assert foreign.expanded_documents == 0
         assert foreign.document_count == len(DOCUMENTS)
         assert foreign.average_length == own.average_length
         assert foreign.df(["kiln", "glaze", "absent"]) == own.df(["kiln", "glaze", "absent"])

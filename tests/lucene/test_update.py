@@ -86,7 +86,7 @@ def test_everything_deleted(make_index: MakeIndex) -> None:
     manifest = update_index(path, delete=[f"d{n:04}" for n in range(20)], progress=False)
     assert (manifest.documents, manifest.expansion_words) == (0, 0)
     with Index(path) as index:
-        assert (index.document_count, index.average_length, index.expanded) == (0, 0.0, False)
+        assert (index.document_count, index.average_length, index.expanded_documents) == (0, 0.0, 0)
         assert index.df(["kiln", "extra"]) == [0, 0]
         assert [len(index.search(program)) for program in SEARCHES] == [0, 0, 0, 0]
         assert index.documents(["d0001"]) == [None]

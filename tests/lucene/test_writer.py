@@ -236,7 +236,7 @@ def test_a_killed_writer_leaves_the_old_index_and_the_next_one_cleans_up(tmp_pat
     assert len(list(tmp_path.iterdir())) == 2
     with Index(target) as index:
         assert index.search(KILN) == before
-        assert not index.expanded
+        assert index.expanded_documents == 0
     build(target, Document("a", "kiln"), overwrite=True)
     assert list(tmp_path.iterdir()) == [target]
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from sira.compile import compile_sketch
-from sira.errors import ProgramError
+from sira.errors import InputError
 from sira.lucene.reader import Index
 from sira.lucene.writer import build_index
 from sira.program import Program, RangeClause, TermClause
@@ -47,7 +47,7 @@ def test_g10_a_failing_topic_ends_the_batch_by_name(index: Index, threads: int) 
     batch = programs(3)
     batch[1] = Program("bad", (RangeClause("year", gte=1),))
     found = search_programs(index, batch, 10, threads)
-    with pytest.raises(ProgramError, match=r"topic 'bad'.*year"):
+    with pytest.raises(InputError, match=r"topic 'bad'.*year"):
         list(found)
 
 
