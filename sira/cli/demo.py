@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import argparse
+import os
 import platform
+import shutil
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from sira.cli.show import explanation_table, verdict_table
@@ -74,7 +77,8 @@ def _comparison(collection: DemoCollection, systems: tuple[DemoSystem, ...], say
         ]
         for item in measured
     ]
-    print(text_table(["system", "nDCG@10", "Recall@10", "ms per query"], rows))
+    print(text_table(["system", "nDCG@10", "Recall@10", "ms per query"], rows), end="")
+    print(f"ties: {measured[0].evaluation.tie_rule}; gain: {measured[0].evaluation.gain}\n")
     print(_honesty(collection))
     topic = largest_change(measured, collection, gain=True)
     if topic is not None:
@@ -83,20 +87,30 @@ def _comparison(collection: DemoCollection, systems: tuple[DemoSystem, ...], say
     if worst is not None:
         before, after = (item.evaluation.per_topic["nDCG@10"][worst.qid] for item in (measured[0], measured[-1]))
         print(f"The largest loss: {worst.text!r}, nDCG@10 {before:.3f} -> {after:.3f}\n")
+    sira = _command()
     print(
         "What to do next\n"
-        '  sira demo "stop a program for a while"      ask a question of your own\n'
-        "  sira index CORPUS --index DIR               index your own documents\n"
-        "  sira run eval_configs/scifact.toml --out runs/scifact   measure on a public collection\n"
-        "  sira doctor                                 what this machine has and lacks"
+        f'  {sira} demo "stop a program for a while"   ask a question of your own\n'
+        f"  {sira} index CORPUS --index DIR   index your own documents\n"
+        f"  {sira} run eval_configs/scifact.toml --out runs/scifact   measure on a public collection\n"
+        f"  {sira} doctor   what this machine has and lacks"
     )
+
+
+def _command() -> str:
+    """How to call sira from here: by its name if the shell finds it, else by where it lies."""
+    if shutil.which("sira"):
+        return "sira"
+    here = Path(sys.argv[0])
+    return os.path.relpath(here) if here.name == "sira" and here.exists() else "python -m sira"
 
 
 def _honesty(collection: DemoCollection) -> str:
     lines = [
         "The questions were written for this demonstration. A large language model wrote the phrases (without seeing",
         "the questions) and the sketches (without seeing the documents) beforehand. The measured claims are those on",
-        "public collections: docs/benchmarks.md.",
+        "public collections: docs/benchmarks.md. One default (the document-side gate) was chosen with these questions",
+        "among others: docs/decisions/0003.",
     ]
     if collection.changed or collection.unrecorded or collection.absent:
         lines.append(
