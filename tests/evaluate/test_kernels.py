@@ -51,10 +51,10 @@ def test_the_cache_is_in_the_users_folder_unless_numba_is_told_otherwise(monkeyp
     assert numba_cache_folder() == Path.home() / ".cache" / "sira" / "numba"
 
 
-def test_without_ranx_the_command_to_install_it_is_named() -> None:
+def test_without_ranx_the_remedy_is_named() -> None:
     code = "import sys; sys.modules['ranx'] = None\nfrom sira.errors import EnvironmentFault\ntry:\n"
     code += "    from sira.evaluate.kernels import prepare; prepare(['ndcg'])\nexcept EnvironmentFault as e: print(e)"
-    assert "pip install 'sira[evaluate]'" in run(code).stdout
+    assert "sira doctor" in run(code).stdout
 
 
 def test_ir_datasets_folder_faults_name_the_setting(tmp_path: Path) -> None:

