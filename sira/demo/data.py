@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import hashlib
-import platform
 from dataclasses import dataclass
 from pathlib import Path
 
-from sira import __version__
 from sira.analysis import normal_form
 from sira.compile.sketches import read_sketches, sketch_from_json
 from sira.corpora.rows import json_rows
 from sira.corpora.trec import read_qrels, read_topics
 from sira.demo.stdlib_docs import fingerprint, read_stdlib_docs
+from sira.evaluate.fingerprint import code_digest
 from sira.expand.indexing import expand_index
 from sira.lucene.writer import build_index
 from sira.records import Document, Place, Qrels, Record, Sketch, Topic
@@ -70,7 +69,7 @@ def load_demo() -> DemoCollection:
 
 def demo_indexes(collection: DemoCollection, folder: Path, *, progress: bool) -> tuple[Path, Path]:
     """(plain, expanded): built if they are not there. Named by what they are made of, so that neither is ever stale."""
-    digest = hashlib.sha256(f"{__version__}\0{platform.python_version()}\0".encode())
+    digest = hashlib.sha256(code_digest().encode())
     for document in collection.documents:
         digest.update(f"{document.docid}\0{document.contents}\0".encode())
     digest.update(PHRASES.read_bytes())
