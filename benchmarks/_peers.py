@@ -118,21 +118,22 @@ class Raw:
         for clause in program.clauses:
             assert isinstance(clause, TermClause)
             # On a line of its own: pyjnius keeps one bound method a class, and the clause calls another's `add`.
-            scored = self._boost(self._clause(clause.term, program), clause.weight)
-            query.add(scored, self._should)
+            for part in self._parts(clause.term, program):
+                scored = self._boost(part, clause.weight)
+                query.add(scored, self._should)
         return query.build()
 
-    def _clause(self, term: str, program: Program) -> Any:
+    def _parts(self, term: str, program: Program) -> list[Any]:
+        """The queries of one term, laid flat as sira's engine lays them."""
         weight = program.scoring.expansion_weight
         if program.scoring.combine == "bm25f":
             combined = self._combined(term)
             combined.addField("contents", 1.0)
             combined.addField("expansion", weight)
-            return combined.build()
-        both = self._boolean()
-        both.add(self._term_query(self._term("contents", term)), self._should)
-        both.add(self._boost(self._term_query(self._term("expansion", term)), weight), self._should)
-        return both.build()
+            return [combined.build()]
+        contents = self._term_query(self._term("contents", term))
+        expansion = self._term_query(self._term("expansion", term))
+        return [contents, self._boost(expansion, weight)]
 
     def search(self, query: Any, k: int) -> Any:
         return self._searcher.search(query, k)

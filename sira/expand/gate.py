@@ -8,14 +8,17 @@ counted.
 
 from __future__ import annotations
 
+import itertools
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from sira.analysis import DEFAULT_MAX_N, MAX_TERM_BYTES, df_bound, windows
+from sira.analysis import DEFAULT_MAX_N, MAX_TERM_BYTES, df_bound
 from sira.errors import InputError
 
 DEFAULT_DOCUMENT_MAX_DF_RATIO = 0.2
+SAFE_LENGTH = MAX_TERM_BYTES // 4
+"""A text of this many characters is within Lucene's limit whatever its letters."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +48,12 @@ class DocumentGate:
     common: Mapping[str, int]
     window_df: Callable[[Sequence[tuple[str, ...]]], Sequence[int]]
     counts: Counter[str] = field(default_factory=Counter[str])
-    _windows: dict[tuple[str, ...], int] = field(default_factory=dict[tuple[str, ...], int])
+    _windows: dict[str, int] = field(default_factory=dict[str, int])
+
+    def passing(self, words: Iterable[str]) -> list[str]:
+        """The words that pass, in order."""
+        common = self.common
+        return [word for word in words if word not in common]
 
     def filter(self, phrases: Sequence[Sequence[str]]) -> tuple[list[str], list[str]]:
         """The words and the atoms (windows of several words, joined by blanks) of one document's analysed phrases.
@@ -55,52 +63,57 @@ class DocumentGate:
         """
         words: dict[str, None] = {}
         atoms: dict[str, None] = {}
-        counts, common = self.counts, self.common
-        seen: set[tuple[str, ...]] = set()
-        for phrase in phrases:
-            terms = tuple(phrase)
-            if not terms:
+        counts, quota = self.counts, self.settings.max_phrases
+        seen: set[str] = set()
+        for terms in phrases:
+            text = " ".join(terms)
+            if not text:
                 counts["phrases_empty"] += 1
-                continue
-            if terms in seen:
+            elif text in seen:
                 counts["phrases_duplicate"] += 1
-                continue
-            if len(seen) == self.settings.max_phrases:
+            elif len(seen) == quota:
                 counts["phrases_over_quota"] += 1
-                continue
-            seen.add(terms)
-            for term in terms:
-                if term in common:
-                    counts["windows_too_common"] += 1
-                elif len(term) > MAX_TERM_BYTES // 4 and len(term.encode()) > MAX_TERM_BYTES:
-                    counts["windows_too_long"] += 1
-                else:
-                    words[term] = None
-            if len(terms) > 1 and self.settings.max_n > 1:
-                atoms |= dict.fromkeys(self._atoms(terms))
-        if not words:
+            else:
+                seen.add(text)
+                kept, proposed = self.passing(terms), self._atoms(terms)
+                dropped = len(terms) - len(kept)
+                if dropped:
+                    counts["windows_too_common"] += dropped
+                if len(text) > SAFE_LENGTH:
+                    kept, proposed = self._short(kept), self._short(proposed)
+                words |= dict.fromkeys(kept)
+                atoms |= dict.fromkeys(proposed)
+        if atoms and not words:
             counts["windows_without_words"] += len(atoms)
             atoms = {}
         counts["phrases_kept"] += len(seen)
         counts["windows_kept"] += len(words) + len(atoms)
         return list(words), list(atoms)
 
-    def _atoms(self, terms: tuple[str, ...]) -> Iterable[str]:
-        for window in windows(terms, self.settings.max_n):
-            if len(window) == 1:
-                continue
-            if all(word in self.common for word in window) and self._df(window) > self.bound:
-                self.counts["windows_too_common"] += 1
-                continue
-            atom = " ".join(window)
-            if len(atom) > MAX_TERM_BYTES // 4 and len(atom.encode()) > MAX_TERM_BYTES:
-                self.counts["windows_too_long"] += 1
-                continue
-            yield atom
+    def _atoms(self, terms: Sequence[str]) -> list[str]:
+        """The windows of several words, less those of common words alone that are themselves too common."""
+        kept: list[str] = []
+        level, doubtful = list(terms), [term in self.common for term in terms]
+        for size in range(1, min(len(terms), self.settings.max_n)):
+            level = [f"{window} {term}" for window, term in zip(level, terms[size:], strict=False)]
+            doubtful = [first and last for first, last in itertools.pairwise(doubtful)]
+            if True in doubtful:
+                kept += [w for w, doubt in zip(level, doubtful, strict=True) if not (doubt and self._too_common(w))]
+            else:
+                kept += level
+        return kept
 
-    def _df(self, window: tuple[str, ...]) -> int:
-        known = self._windows.get(window)
-        if known is None:
-            (known,) = self.window_df([window])
-            self._windows[window] = known
-        return known
+    def _too_common(self, atom: str) -> bool:
+        df = self._windows.get(atom)
+        if df is None:
+            (df,) = self.window_df([tuple(atom.split(" "))])
+            self._windows[atom] = df
+        if df > self.bound:
+            self.counts["windows_too_common"] += 1
+        return df > self.bound
+
+    def _short(self, terms: list[str]) -> list[str]:
+        """Those within Lucene's limit on one term."""
+        kept = [term for term in terms if len(term) <= SAFE_LENGTH or len(term.encode()) <= MAX_TERM_BYTES]
+        self.counts["windows_too_long"] += len(terms) - len(kept)
+        return kept

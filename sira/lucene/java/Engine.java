@@ -538,11 +538,10 @@ public final class Engine {
     }
 
     int union(BytesRef term, int contents, int expansion) throws IOException {
-      if (contents == 0 || expansion == 0) return contents + expansion;
       Integer known = union.get(term);
       if (known != null) return known;
       int both = 0;
-      for (LeafReaderContext leaf : reader.leaves()) {
+      for (LeafReaderContext leaf : contents == 0 || expansion == 0 ? List.<LeafReaderContext>of() : reader.leaves()) {
         PostingsEnum a = leaf.reader().postings(new Term(EXPANSION, term), PostingsEnum.NONE);
         PostingsEnum b = leaf.reader().postings(new Term(CONTENTS, term), PostingsEnum.NONE);
         if (a == null || b == null) continue;
@@ -557,7 +556,7 @@ public final class Engine {
         }
       }
       int df = contents + expansion - both;
-      if (union.size() < 1_000_000) union.put(BytesRef.deepCopyOf(term), df);
+      if (union.size() < 250_000) union.put(BytesRef.deepCopyOf(term), df);
       return df;
     }
 
@@ -626,10 +625,15 @@ public final class Engine {
     int count = in.getInt();
     BytesRef[] asked = new BytesRef[count];
     for (int i = 0; i < count; i++) asked[i] = bytes(in);
-    int[] df = frequencies(reader.reader, union ? CONTENTS : field, asked);
+    Integer[] known = new Integer[count];
+    BytesRef[] sought = asked.clone(); // null where the answer is kept from before
     if (union && reader.expanded) {
-      int[] expansion = frequencies(reader.reader, EXPANSION, asked);
-      for (int i = 0; i < count; i++) df[i] = reader.union(asked[i], df[i], expansion[i]);
+      for (int i = 0; i < count; i++) if ((known[i] = reader.union.get(asked[i])) != null) sought[i] = null;
+    }
+    int[] df = frequencies(reader.reader, union ? CONTENTS : field, sought);
+    if (union && reader.expanded) {
+      int[] expansion = frequencies(reader.reader, EXPANSION, sought);
+      for (int i = 0; i < count; i++) df[i] = known[i] != null ? known[i] : reader.union(asked[i], df[i], expansion[i]);
     }
     ByteBuffer out = ByteBuffer.allocate(4 * count).order(ByteOrder.LITTLE_ENDIAN);
     out.asIntBuffer().put(df);
@@ -643,7 +647,7 @@ public final class Engine {
       if (terms == null) continue;
       TermsEnum dictionary = terms.iterator();
       for (int i = 0; i < asked.length; i++) {
-        if (dictionary.seekExact(asked[i])) df[i] += dictionary.docFreq();
+        if (asked[i] != null && dictionary.seekExact(asked[i])) df[i] += dictionary.docFreq();
       }
     }
     return df;
@@ -848,6 +852,12 @@ public final class Engine {
         excludes = true;
       } else if (occur == '#' || (occur == '+' && weight == 0)) {
         (cost(query) < 0.1 * source.reader.maxDoc() ? narrow : broad).add(query);
+      } else if (scores && occur == '?' && query instanceof BooleanQuery fields) {
+        for (BooleanClause field : fields) { // laid flat: one scorer prunes over the terms of both fields
+          scored.add(new BoostQuery(field.query(), weight));
+          required.add(false);
+          ordinal.add(i);
+        }
       } else if (scores) {
         scored.add(new BoostQuery(query, weight));
         required.add(occur == '+');
@@ -975,7 +985,7 @@ public final class Engine {
      */
     ScoreDoc[] top(int k) throws IOException {
       int most = Math.max(1, source.reader.maxDoc());
-      for (int ask = (int) Math.min(most, k + 8L); ; ask = (int) Math.min(most, 4L * ask)) {
+      for (int ask = (int) Math.min(most, k + 16L + k / 16); ; ask = (int) Math.min(most, 4L * ask)) {
         ScoreDoc[] hits = collect(new TopScoreDocCollectorManager(ask, null, 1)).scoreDocs;
         if (hits.length < ask || ask == most || hits[hits.length - 1].score < hits[k - 1].score) return hits;
       }
@@ -1053,7 +1063,7 @@ public final class Engine {
     for (int i = 0; i < search.scored.size(); i++) {
       Query query = search.searcher.rewrite(search.scored.get(i));
       Scorer scorer = search.searcher.createWeight(query, ScoreMode.COMPLETE, 1).scorer(home);
-      if (scorer != null && scorer.iterator().advance(target) == target) parts[search.ordinal.get(i)] = scorer.score();
+      if (scorer != null && scorer.iterator().advance(target) == target) parts[search.ordinal.get(i)] += scorer.score();
     }
     Standing standing = new Standing(home.docBase + target, Float.NaN, null);
     if (!search.empty()) search.collect(standing);
