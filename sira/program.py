@@ -223,6 +223,8 @@ class Program:
 def _adapter() -> TypeAdapter[Program]:
     from pydantic import TypeAdapter
 
+    for part in (Program, Scoring, Verdict, TermClause, PhraseClause, AnyOfClause, FacetClause, RangeClause):
+        part.__pydantic_config__ = {"extra": "forbid"}  # pyright: ignore[reportAttributeAccessIssue]
     return TypeAdapter(Program)
 
 

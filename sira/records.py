@@ -69,7 +69,7 @@ class Skip(NamedTuple):
 
     def at(self, place: Place) -> str:
         """One line for a report: file, line, docid, fault."""
-        return f"{place}: {'' if self.docid is None else f'docid {self.docid!r}: '}{self.detail}"
+        return f"{place}: {'' if self.docid is None else f'docid {self.docid[:60]!r}: '}{self.detail}"
 
 
 Record = tuple[Place, Document | Skip]

@@ -16,6 +16,13 @@ def width(text: str) -> int:
     )
 
 
+def printable(text: str) -> str:
+    """A text for a terminal or a report: control and format characters as escapes, so that none of them acts."""
+    if text.isprintable():
+        return text
+    return "".join(letter if letter.isprintable() else ascii(letter)[1:-1] for letter in text)
+
+
 def _pad(text: str, columns: int, *, right: bool) -> str:
     blanks = " " * (columns - width(text))
     return blanks + text if right else text + blanks
@@ -34,6 +41,7 @@ def _columns(head: Sequence[str], rows: Sequence[Sequence[str]]) -> tuple[list[i
 
 def text_table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     """Aligned columns, numbers to the right; ends with a newline."""
+    rows = [[printable(cell) for cell in row] for row in rows]
     widths, right = _columns(head, rows)
 
     def line(cells: Sequence[str]) -> str:
@@ -46,7 +54,7 @@ def text_table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 def markdown_table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     """A Markdown table that is also readable as text; ends with a newline."""
     head = [cell.replace("|", "\\|") for cell in head]
-    rows = [[cell.replace("|", "\\|") for cell in row] for row in rows]
+    rows = [[printable(cell).replace("|", "\\|") for cell in row] for row in rows]
     widths, right = _columns(head, rows)
 
     def line(cells: Sequence[str]) -> str:

@@ -68,6 +68,9 @@ def test_a_program_by_hand_needs_little() -> None:
         ({"scoring": {"b": 2}}, "b = 2"),
         ({"scoring": {"combine": "max"}}, "combine"),
         ({"schema_version": 99}, "schema_version 99"),
+        ({"clauses": [{"kind": "term", "term": "kiln", "weigth": 9}]}, "weigth"),
+        ({"scoring": {"k3": 1}}, "k3"),
+        ({"must": ["kiln"]}, "must"),
     ],
 )
 def test_refusals_name_the_fault(change: dict[str, Any], named: str) -> None:

@@ -177,6 +177,8 @@ def _say(manifest: Manifest, path: Path) -> None:
         print(f"sira: skipped {count} records: {reason}", file=sys.stderr)
     for example in manifest.skipped_examples[:5]:
         print(f"sira:   {example}", file=sys.stderr)
+    if skipped > 5:
+        print(f"sira:   and {skipped - 5} more; manifest.json names the first 20", file=sys.stderr)
     for what, count in manifest.dropped.items():
         print(f"sira: dropped from indexed documents: {what}: {count}", file=sys.stderr)
     if not manifest.expansion:
@@ -187,6 +189,8 @@ def _say(manifest: Manifest, path: Path) -> None:
         f"as attached: {counts.get('phrases_kept', 0)} of {counts.get('phrases_proposed', 0)} phrases kept, "
         f"{counts.get('windows_too_common', 0)} windows too common (df above {manifest.expansion['gate']['bound']})"
     )
+    if counts.get("rows_expired"):
+        print(f"sira: {counts['rows_expired']} rows had expired and were left out", file=sys.stderr)
     if manifest.expansion["unknown_docids"]:
         examples = ", ".join(manifest.expansion["unknown_examples"])
         print(f"sira: {manifest.expansion['unknown_docids']} rows are of no document here: {examples}", file=sys.stderr)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -140,6 +141,9 @@ def topics_and_sketches(
         if arguments.phrase:
             raise InputError("--phrase goes with one query: for --topics give --sketches FILE")
         topics = list(read_topics(arguments.topics))
+        twice = [qid for qid, times in Counter(topic.qid for topic in topics).items() if times > 1]
+        if twice:
+            raise InputError(f"{arguments.topics}: the qid {twice[0]!r} stands twice: make the qids unique")
     if arguments.sketches is None:
         return topics, None
     sketches = read_sketches(arguments.sketches)

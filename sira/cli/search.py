@@ -21,6 +21,7 @@ from sira.cli.options import (
     topics_and_sketches,
 )
 from sira.errors import InputError
+from sira.tables import printable
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -82,9 +83,9 @@ def _warn_empty(item: Searched) -> None:
         return
     absent = [clause.label for clause in item.program.clauses if clause.occur == "must" and clause.df == 0]
     if not item.program.clauses:
-        why = "has no term that the analyzer keeps"
+        why = "has no term that the analyzer keeps" if item.program.text else "has no clause"
     elif absent:
-        why = f"requires {absent[0]!r}, which no document holds"
+        why = f"requires {' and '.join(map(repr, absent))}, which no document holds"
     else:
         why = "found nothing"
     print(f"sira: warning: topic {item.program.qid!r} {why}: 0 hits", file=sys.stderr)
@@ -119,9 +120,9 @@ def _show(item: Searched, index: Index, *, as_json: bool, named: bool) -> None:
     if named:
         print(f"topic {item.program.qid}: {_line(item.program.text)}")
     for hit, title in zip(item.ranking, titles, strict=True):
-        print(f"{hit.rank:>4}  {hit.score:9.4f}  {hit.docid}  {title}".rstrip())
+        print(f"{hit.rank:>4}  {hit.score:9.4f}  {printable(hit.docid)}  {title}".rstrip())
 
 
 def _line(text: str, columns: int = 90) -> str:
-    text = " ".join(text[: 4 * columns].split())
+    text = printable(" ".join(text[: 4 * columns].split()))
     return text if len(text) <= columns else text[: columns - 1] + "…"

@@ -27,6 +27,9 @@ def program_table(program: Program, documents: int) -> str:
         f"program: {len(rows)} clauses on N = {documents} documents; {scoring.combine}, k1 = {scoring.k1:g}, "
         f"b = {scoring.b:g}, weights of contents {scoring.contents_weight:g}, expansion {scoring.expansion_weight:g}\n"
     )
+    absent = [clause.label for clause in program.clauses if clause.occur == "must" and clause.df == 0]
+    if absent:
+        head += f"finds nothing: it requires {', '.join(absent)}, which no document holds\n"
     return head + (
         text_table(["clause", "occur", "weight", "df", "from"], rows) if rows else "no clause: finds nothing\n"
     )
@@ -45,7 +48,7 @@ def verdict_table(program: Program, documents: int) -> str:
         ]
         for item in program.verdicts
     ]
-    kept = sum(item.outcome.value == "kept" for item in program.verdicts)
+    kept = sum(item.outcome.value == "kept" and item.weight != 0 for item in program.verdicts)
     head = f"verdicts: {kept} of {len(rows)} windows kept\n"
     return head + text_table(["phrase", "window", "verdict", "df", "share"], rows)
 
@@ -65,10 +68,12 @@ def explanation_table(explanation: Explanation) -> str:
         for clause, score in explanation.contributions
     ]
     rows.append([f"{sum(score for _, score in explanation.contributions):.4f}", "", "sum of the clauses", "", "", ""])
+    kept_out = explanation.rank is None and explanation.contributions
     return (
         f"topic {explanation.qid}, document {explanation.docid}, N = {explanation.documents}\n"
         f"  with the program   {rank}, score {explanation.score:.4f}\n"
         f"  plain BM25         {before}, score {explanation.plain_score:.4f}\n\n"
+        + ("a required, forbidden or filtering clause keeps it out; it would score:\n" if kept_out else "")
         + text_table(["score", "share", "clause", "weight", "df", "from"], rows)
     )
 

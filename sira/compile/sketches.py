@@ -17,6 +17,7 @@ from sira.records import Sketch, SketchPhrase
 
 MAX_PHRASES = 10_000
 
+_KNOWN = {"qid", "query_id", "phrases", "facets", "text", "status", "usage", "provenance"}
 _PARTS = re.compile(r"[,;\n]")
 
 
@@ -31,6 +32,9 @@ def sketch_from_json(row: object, place: str) -> Sketch:
     phrases, facets = data.get("phrases"), data.get("facets", [])
     if phrases is None and isinstance(data.get("text"), str):
         phrases = [part.strip() for part in _PARTS.split(data["text"]) if part.strip()]
+    unknown = sorted(set(data) - _KNOWN) if "phrases" in data else []
+    if unknown:
+        raise InputError(f"{place}: topic {qid!r}: {unknown[0]!r} is no field of a sketch: roles stand at each phrase")
     if phrases is None and not facets:
         given = ", ".join(sorted(data)) or "nothing"
         raise InputError(f"{place}: topic {qid!r}: a sketch has `phrases` (or `facets`, or a `text`); this has {given}")
@@ -57,10 +61,12 @@ def _phrase(item: Any) -> SketchPhrase:
         raise InputError(f"phrase {json.dumps(item)[:80]}: it needs `text`, and may have `role` and `weight` only")
     weight = fields.get("weight")
     if weight is not None:
+        if isinstance(weight, bool) or not isinstance(weight, int | float):
+            raise InputError(f"phrase {fields['text']!r} has the weight {weight!r}: weights are finite numbers >= 0")
         try:
-            weight = float("nan") if isinstance(weight, bool | str) else float(weight)
-        except (TypeError, ValueError, OverflowError):
-            weight = float("nan")
+            weight = float(weight)
+        except OverflowError:
+            weight = float("inf")
     return SketchPhrase(fields["text"], fields.get("role", "should"), weight)
 
 

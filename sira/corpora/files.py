@@ -70,6 +70,8 @@ def replacing(path: Path) -> Generator[TextIO]:
     So a reader never sees half a file, and a failed block leaves the old file as it was. Lines end in LF everywhere.
     Raises InputError if the folder does not exist or cannot be written.
     """
+    if path.is_dir():
+        raise InputError(f"{path}: is a folder; give the name of a file")
     if not path.parent.is_dir():
         raise InputError(f"{path}: there is no folder {path.parent}; create it first")
     temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")

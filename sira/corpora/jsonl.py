@@ -111,7 +111,7 @@ def document_from_record(record: object, value_fields: Sequence[str] = ()) -> Do
         docid = str(docid)
     elif not is_valid_id(docid):
         fault = "contains white space or a control character, which run files cannot carry" if docid else "is empty"
-        return Skip(SkipReason.INVALID_ID, f"the id {docid!r} {fault}: rename it", docid)
+        return Skip(SkipReason.INVALID_ID, f"the id {docid[:60]!r} {fault}: rename it", docid)
     text = fields.get("text")
     if type(text) is not str:
         text = fields.get("contents")

@@ -15,6 +15,7 @@ from sira.errors import InputError, SiraError
 from sira.evaluate.metrics import DEFAULT_MEASURES, Measure
 from sira.expand.gate import GateSettings
 from sira.program import Scoring, scoring_of
+from sira.systems import KINDS
 
 _NAME = r"^[A-Za-z0-9][A-Za-z0-9._+-]*$"
 _VARIABLE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
@@ -48,6 +49,7 @@ class CollectionConfig(_Strict):
     topics: str | None = None
     qrels: str | None = None
     analyzer: str = "english"
+    duplicates: Literal["refuse", "keep-first"] = "refuse"
     expansions: str | None = None
     gate: Gate = Field(default_factory=lambda: Gate.model_validate({}))
     sketches: dict[str, str] = {}
@@ -118,6 +120,8 @@ class Experiment(_Strict):
         if self.baseline not in {system.name for system in self.systems}:
             raise ValueError(f"baseline {self.baseline!r} is none of the systems")
         for system in self.systems:
+            if system.kind not in KINDS:
+                raise ValueError(f"system {system.name!r}: kind {system.kind!r} is not known: {', '.join(KINDS)}")
             for collection in self.collections:
                 if system.documents != "plain" and collection.expansions is None:
                     raise ValueError(f"system {system.name!r}: collection {collection.name!r} names no expansions")
@@ -207,4 +211,5 @@ def _source(text: str, folder: Path) -> str:
     scheme, colon, rest = _filled(text).partition(":")
     if colon and scheme in ("beir", "jsonl"):
         return f"{scheme}:{folder / rest}"
-    return _filled(text)
+    beside = folder / _filled(text)
+    return str(beside) if beside.exists() else _filled(text)

@@ -31,7 +31,7 @@ class IndexStore:
 
     def __init__(self, folder: Path, config: CollectionConfig, collection: Collection, *, progress: bool) -> None:
         self._folder, self._config, self._collection, self._progress = folder, config, collection, progress
-        self._base = digest([source_digest(config.source), config.analyzer, code_digest()])
+        self._base = digest([source_digest(config.source), config.analyzer, config.duplicates, code_digest()])
         self._store = None if config.expansions is None else _store_key(config.expansions)
 
     def path(self, variant: Variant) -> Path:
@@ -47,7 +47,13 @@ class IndexStore:
         if (path / "manifest.json").is_file():
             return path
         if variant.documents == "plain":
-            build_index(self._collection.documents, path, analyzer=self._config.analyzer, progress=self._progress)
+            build_index(
+                self._collection.documents,
+                path,
+                analyzer=self._config.analyzer,
+                duplicates=self._config.duplicates,
+                progress=self._progress,
+            )
             return path
         assert self._config.expansions is not None  # checked by Experiment
         store = Path(self._config.expansions)

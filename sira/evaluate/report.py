@@ -109,13 +109,14 @@ def _costs(collection: CollectionResults) -> str:
     head = ["system", "LLM calls a query", "ms p50", "ms p95", "zero results", "index growth"]
     return (
         markdown_table(head, rows)
-        + "\nMilliseconds: compile and search to full depth, one thread, without the LLM (its replies are recorded). "
+        + f"\nOver {collection.rows[0].cell.topics} searched topics. Milliseconds: compile and search to full depth, "
+        + "one thread, without the LLM (its replies are recorded). "
         + "Index growth: bytes against the index without expansions.\n"
     )
 
 
 def _notes(collection: CollectionResults, audit: Audit) -> str:
-    notes = [*audit.lines()]
+    notes = [*audit.lines(), *collection.left_out]
     if collection.self_hits_ignored:
         notes.append("a document whose id is the qid is no hit here (ignore_self_hits); removed:")
         notes += [f"{row.cell.system}: {row.cell.self_hits}" for row in collection.rows]

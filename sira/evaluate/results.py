@@ -6,7 +6,7 @@ import csv
 import json
 import math
 import statistics
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -17,6 +17,7 @@ from sira.evaluate.config import Experiment
 from sira.evaluate.inputs import Inputs
 from sira.evaluate.metrics import Evaluation, evaluate
 from sira.evaluate.significance import Comparison, compare_family
+from sira.lucene.manifest import read_manifest
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +37,7 @@ class CollectionResults:
     self_hits_ignored: bool
     rows: tuple[Row, ...]
     comparisons: Mapping[tuple[str, str], Comparison]
+    left_out: tuple[str, ...]
 
 
 def percentile(values: Sequence[float], share: float) -> float:
@@ -76,7 +78,33 @@ def collection_results(experiment: Experiment, inputs: Inputs, cells: Iterable[C
             baseline = by_name[experiment.baseline].per_topic[measure]
             family = compare_family(others, baseline, measure=measure, baseline_name=experiment.baseline)
             comparisons |= {(item.system, measure): item for item in family}
-    return CollectionResults(inputs.config.name, inputs.ignore_self_hits, tuple(rows), comparisons)
+    return CollectionResults(
+        name=inputs.config.name,
+        self_hits_ignored=inputs.ignore_self_hits,
+        rows=tuple(rows),
+        comparisons=comparisons,
+        left_out=tuple(_left_out(inputs, rows, out)),
+    )
+
+
+def _left_out(inputs: Inputs, rows: Sequence[Row], out: Path) -> Iterator[str]:
+    """What of the inputs is in no index and no search, a line each."""
+    for name in dict.fromkeys(row.cell.index for row in rows):
+        manifest = read_manifest(out / "indexes" / name)
+        if manifest is None:
+            continue
+        if manifest.expansion is None:
+            skipped = ", ".join(f"{reason} {count}" for reason, count in manifest.skipped.items()) or "none"
+            counts = f"read {manifest.read}, indexed {manifest.indexed}, of them empty {manifest.empty}"
+            yield f"corpus: {counts}, skipped: {skipped}"
+            yield from manifest.skipped_examples[:5]
+        else:
+            expired, unknown = manifest.expansion["counts"].get("rows_expired", 0), manifest.expansion["unknown_docids"]
+            yield f"{name}: rows of expansions that expired: {expired}; of no document here: {unknown}"
+    qids = {topic.qid for topic in inputs.topics}
+    for name, sketches in inputs.sketches.items():
+        if others := [qid for qid in sketches if qid not in qids]:
+            yield f"sketches {name}: {len(others)} of no judged topic, such as {others[0]!r}"
 
 
 def write_results(results: Sequence[CollectionResults], out: Path) -> None:
@@ -84,16 +112,12 @@ def write_results(results: Sequence[CollectionResults], out: Path) -> None:
     entries: list[dict[str, Any]] = []
     for collection in results:
         for row in collection.rows:
-            for metric, value in {**row.evaluation.mean, **row.costs}.items():
-                entries.append(
-                    {
-                        "collection": collection.name,
-                        "system": row.cell.system,
-                        "metric": metric,
-                        "value": value,
-                        "topics": row.evaluation.topics,
-                    }
-                )
+            place = {"collection": collection.name, "system": row.cell.system}
+            judged, searched = {"topics": row.evaluation.topics}, {"topics": row.cell.topics}
+            entries += [
+                {**place, "metric": name, "value": value, **judged} for name, value in row.evaluation.mean.items()
+            ]
+            entries += [{**place, "metric": name, "value": value, **searched} for name, value in row.costs.items()]
     with replacing(out / "results.json") as stream:
         json.dump(entries, stream, indent=1)
     with replacing(out / "significance.json") as stream:

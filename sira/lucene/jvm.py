@@ -9,6 +9,7 @@ import locale
 import os
 import re
 import signal
+import sys
 import threading
 import warnings
 import zipfile
@@ -18,7 +19,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any, cast
 
-from sira.errors import EnvironmentFault, ForkedProcessError, IndexFault, SiraError
+from sira.errors import EnvironmentFault, ForkedProcessError, IndexFault, InputError, SiraError
 
 DEFAULT_HEAP = "1g"
 HEAP_VARIABLE = "SIRA_JAVA_HEAP"
@@ -108,9 +109,9 @@ def _check_heap(heap: str) -> str:
     well_formed = re.fullmatch("[0-9]{1,9}[mgMG]", heap) is not None
     # beyond these bounds Java ends the whole process as it starts
     if not well_formed or not MIN_HEAP_MB <= _heap_megabytes(heap.lower()) <= MAX_HEAP_MB:
-        raise EnvironmentFault(
-            f"Java heap {heap!r}: give a whole number and m or g, from {MIN_HEAP_MB}m up, such as 512m or 4g "
-            f"(set by {HEAP_VARIABLE})"
+        raise InputError(
+            f"Java heap {heap!r}: give a whole number and m or g, from {MIN_HEAP_MB}m to {MAX_HEAP_MB // 1024}g, "
+            f"by --heap or {HEAP_VARIABLE}"
         )
     return heap.lower()
 
@@ -163,6 +164,11 @@ def java_path(path: Path) -> str:
 def _start() -> Any:
     """Start Java and return the Engine class."""
     global _heap
+    if sys.version_info < (3, 12) and importlib.util.find_spec("pyserini") is None:
+        version = ".".join(map(str, sys.version_info[:3]))
+        raise EnvironmentFault(
+            f"Lucene's package needs Python 3.12 or later, and this is {version}: install sira there"
+        )
     if importlib.util.find_spec("jnius_config") is None:
         raise EnvironmentFault(
             "the bridge to Java (pyjnius) is not installed: `sira doctor` names the command that installs it"

@@ -88,6 +88,8 @@ class Index:
     def __init__(self, path: str | Path, *, analyzer: str | None = None) -> None:
         """Raises IndexFault where there is no index, or where another analyzer than the index's is asked for."""
         self.path = Path(path)
+        if self.path.is_file():
+            raise IndexFault(f"{self.path}: is a file; an index is a folder")
         if not self.path.is_dir():
             raise IndexFault(
                 f"{self.path}: there is no such folder: build an index with `sira index SOURCE --index {self.path}`"

@@ -169,7 +169,7 @@ def build_index(
             with java_errors():
                 twice = duplicate_ids(handle, keep_first=duplicates == "keep-first")
             if twice and duplicates == "refuse":
-                raise DuplicateIdError(f"{name_duplicates(records(), twice)}, or add --duplicates keep-first")
+                raise DuplicateIdError(f"{name_duplicates(records(), twice)}, or choose keep-first for duplicates")
             if twice:
                 counts.drop_duplicates(records(), set(twice))
             with java_errors():

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from sira.errors import EnvironmentFault
+from sira.errors import InputError
 from sira.lucene.jvm import configure_heap
 from sira.lucene.reader import Index
 from sira.program import Program, Scoring, TermClause
@@ -187,7 +187,7 @@ def test_ctrl_c_interrupts(path: Path, tmp_path: Path, work: str) -> None:
 
 @pytest.mark.parametrize("heap", ["", "1m", "0g", "many", "²g", "1.5g", "512", "99999999g", "-1g", "g"])
 def test_heap_sizes_that_would_end_the_process_are_refused(heap: str) -> None:
-    with pytest.raises(EnvironmentFault, match="512m or 4g"):
+    with pytest.raises(InputError, match="from 16m to 1024g"):
         configure_heap(heap)
 
 
@@ -197,7 +197,7 @@ def test_the_heap_is_fixed_once_java_runs(path: Path) -> None:
     with Index(path), pytest.warns(RuntimeWarning, match="3g is ignored"):
         configure_heap("3g")
     done = run("import sys, sira.lucene.reader as r; r.Index(sys.argv[1])", path, SIRA_JAVA_HEAP="tiny")
-    assert done.stderr.splitlines()[-1].startswith("sira.errors.EnvironmentFault: Java heap 'tiny'")
+    assert done.stderr.splitlines()[-1].startswith("sira.errors.InputError: Java heap 'tiny'")
 
 
 @pytest.mark.java
