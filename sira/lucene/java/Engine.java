@@ -51,6 +51,7 @@ import org.apache.lucene.util.FixedBitSet;
  */
 public final class Engine {
   static final String ID = "id", CONTENTS = "contents", EXPANSION = "expansion", FACET = "facet", ORD = "ord";
+  static final int HELD = 250_000; // some 60 bytes each
   static final byte UNIT = 0x1f, RECORD = 0x1e;
   static final byte NEVER = (byte) 0xff; // stands in no UTF-8, so it parts docids of any letters
   private static final Map<Integer, AutoCloseable> HANDLES = new ConcurrentHashMap<>();
@@ -461,7 +462,7 @@ public final class Engine {
         expansions.commit();
         try (DirectoryReader added = DirectoryReader.open(expansions)) {
           if (added.leaves().size() != 1 || added.maxDoc() != seen.length()) {
-            throw new IOException("the expansions of segment " + leaf.ord + " do not line up with its documents");
+            throw new IOException("expansions and documents of segment " + leaf.ord + " differ");
           }
           LeafReader joined = new ParallelLeafReader(
               false, new Without(leaf.reader(), EXPANSION), new Without(added.leaves().get(0).reader(), ORD));
@@ -522,6 +523,8 @@ public final class Engine {
     final Directory directory;
     final DirectoryReader reader;
     final boolean expanded;
+    /** The docids by internal number, where they are few enough to be held; read at the first search. */
+    volatile BytesRef[] held;
     final int contentsDocuments, expansionDocuments;
     /** Words (not atoms) in all expansions, the sum of their lengths; -1 where it is not known. */
     final long words;
@@ -1019,14 +1022,23 @@ public final class Engine {
     Reader source = get(handle);
     Search search = new Search(source, program);
     ScoreDoc[] hits = search.empty() || k <= 0 ? new ScoreDoc[0] : search.top(k);
-    long[] byDoc = new long[hits.length];
-    for (int i = 0; i < hits.length; i++) byDoc[i] = (long) hits[i].doc << 32 | i;
-    Arrays.sort(byDoc);
-    int[] docs = new int[hits.length];
-    for (int i = 0; i < docs.length; i++) docs[i] = (int) (byDoc[i] >>> 32);
-    BytesRef[] found = ids(source.reader, docs);
     BytesRef[] ids = new BytesRef[hits.length];
-    for (int i = 0; i < docs.length; i++) ids[(int) byDoc[i]] = found[i];
+    if (source.reader.maxDoc() <= HELD) {
+      if (source.held == null) {
+        int[] all = new int[source.reader.maxDoc()];
+        for (int i = 0; i < all.length; i++) all[i] = i;
+        source.held = ids(source.reader, all);
+      }
+      for (int i = 0; i < hits.length; i++) ids[i] = source.held[hits[i].doc];
+    } else {
+      long[] byDoc = new long[hits.length];
+      for (int i = 0; i < hits.length; i++) byDoc[i] = (long) hits[i].doc << 32 | i;
+      Arrays.sort(byDoc);
+      int[] docs = new int[hits.length];
+      for (int i = 0; i < docs.length; i++) docs[i] = (int) (byDoc[i] >>> 32);
+      BytesRef[] found = ids(source.reader, docs);
+      for (int i = 0; i < found.length; i++) ids[(int) byDoc[i]] = found[i];
+    }
     for (int start = 0; start < hits.length; ) {
       int end = start + 1;
       while (end < hits.length && hits[end].score == hits[start].score) end++;
