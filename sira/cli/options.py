@@ -87,6 +87,8 @@ def settings(arguments: argparse.Namespace) -> CompileSettings:
     from sira.compile import CompileSettings
     from sira.program import scoring_of
 
+    if arguments.ngrams == "off":
+        refuse(arguments, {"max_n": SETTINGS["max_n"]}, "it belongs to --ngrams, which is off")
     return CompileSettings(
         sketch_weight=arguments.sketch_weight,
         max_df_ratio=arguments.max_df_ratio,

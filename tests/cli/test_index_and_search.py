@@ -181,6 +181,7 @@ def test_explain_sums_to_the_score_and_gives_both_ranks(sira: Sira, pottery: Pat
         (["search", "--program", "topics.tsv", "--lambda", "2"], "--lambda"),
         (["search", "kiln", "--json", "--run", "topics.tsv"], "--json"),
         (["search", "kiln", "--name", "mine"], "--name"),
+        (["search", "kiln", "--max-n", "2"], "--max-n"),
         (["search", "--topics", "topics.tsv", "--sketches", "phrases.jsonl"], "phrases.jsonl"),
         (["index", "--add", "corpus.jsonl", "--analyzer", "de"], "--analyzer"),
         (["index", "--add", "corpus.jsonl", "--max-n", "2"], "--max-n"),
