@@ -30,8 +30,9 @@ from sira.program import program_to_json
 from sira.records import Ranking, Run
 from sira.systems import System, SystemOptions, make_system
 
-WARM_UP = 200
-"""Searches before a cell is timed: Java compiles its hot paths on the first ones, which are no system's own cost."""
+WARM_UP, WARM_UP_S = 200, 3.0
+"""Searches, and seconds at most, before a cell is timed: Java compiles its hot paths on the first ones, which are no
+system's own cost."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +114,10 @@ def run_cells(
 def _search(depth: int, inputs: Inputs, system: System, index: Index, base: Path, *, progress: bool) -> _Searched:
     """Search every topic and write run, scores and programs beside each other."""
     fetched = depth + 1 if inputs.ignore_self_hits else depth
+    warm = time.perf_counter() + WARM_UP_S
     for topic in islice(cycle(inputs.topics), WARM_UP):
+        if time.perf_counter() > warm:
+            break
         index.search(system.program(topic, index), fetched)
     done = _Searched()
     scores: list[float] = []
