@@ -84,6 +84,35 @@ class Topic:
     text: str
 
 
+class Message(NamedTuple):
+    """One turn of a chat prompt; `role` is `system`, `user` or `assistant`."""
+
+    role: str
+    content: str
+
+
+class Status(StrEnum):
+    """What became of one reply of the LLM."""
+
+    OK = "ok"
+    EMPTY = "empty"
+    """No phrase: the document has no text (the model was not asked), or the reply holds an empty list."""
+    TRUNCATED = "truncated"
+    """Cut off by the limit of tokens; the phrases are those that were complete."""
+    RUNAWAY = "runaway"
+    """Endless white space, one endless string, or a loop; the phrases are those that were complete before it."""
+    REFUSED = "refused"
+    UNPARSABLE = "unparsable"
+    TOO_LONG = "too_long"
+    """The prompt did not fit the model's context."""
+    ERROR = "error"
+    """The engine or the endpoint failed on this prompt; the row's `detail` says how."""
+
+
+FAILURES = frozenset({Status.RUNAWAY, Status.REFUSED, Status.UNPARSABLE, Status.TOO_LONG, Status.ERROR})
+"""The statuses that count against a job's bound on failures."""
+
+
 @dataclass(frozen=True, slots=True)
 class Expansion:
     """The phrases that the LLM proposed for one document, in the order of the reply.

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import os
-import re
-import tomllib
 from pathlib import Path
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from sira.compile import CompileSettings
+from sira.config import located, located_source, read_toml
 from sira.errors import InputError, SiraError
 from sira.evaluate.metrics import DEFAULT_MEASURES, Measure
 from sira.expand.gate import GateSettings
@@ -18,7 +16,6 @@ from sira.program import Scoring, scoring_of
 from sira.systems import KINDS
 
 _NAME = r"^[A-Za-z0-9][A-Za-z0-9._+-]*$"
-_VARIABLE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
 
 
 class _Strict(BaseModel):
@@ -151,22 +148,10 @@ def read_experiment(path: str | Path, sources: dict[str, str] | None = None) -> 
     Raises InputError naming the file, the key and the fault.
     """
     path = Path(path)
+    experiment = read_toml(path, Experiment)
     try:
-        data = tomllib.loads(path.read_text(encoding="utf-8-sig"))
-    except FileNotFoundError:
-        raise InputError(f"{path}: there is no such file; check the path") from None
-    except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"{path}: cannot be read ({error})") from None
-    except tomllib.TOMLDecodeError as error:
-        raise InputError(f"{path}: not TOML: {error}") from None
-    try:
-        experiment = Experiment.model_validate(data)
         for system in experiment.systems:
             system.settings()
-    except ValidationError as error:
-        first = error.errors()[0]
-        place = ".".join(str(part) for part in first["loc"])
-        raise InputError(f"{path}: {place + ': ' if place else ''}{first['msg']}") from None
     except SiraError as error:
         raise InputError(f"{path}: {error}") from None
     return _located(experiment, path.parent, sources or {})
@@ -178,12 +163,12 @@ def _located(experiment: Experiment, folder: Path, sources: dict[str, str]) -> E
         raise InputError(f"--collection {sorted(unknown)[0]!r}: the experiment has no collection of that name")
 
     def place(text: str | None) -> str | None:
-        return None if text is None else str(folder / _filled(text))
+        return None if text is None else located(text, folder)
 
     collections = tuple(
         item.model_copy(
             update={
-                "source": sources.get(item.name) or _source(item.source, folder),
+                "source": sources.get(item.name) or located_source(item.source, folder),
                 "expansions": place(item.expansions),
                 "topics": place(item.topics),
                 "qrels": place(item.qrels),
@@ -193,23 +178,3 @@ def _located(experiment: Experiment, folder: Path, sources: dict[str, str]) -> E
         for item in experiment.collections
     )
     return experiment.model_copy(update={"collections": collections})
-
-
-def _filled(text: str) -> str:
-    def value(match: re.Match[str]) -> str:
-        found = os.environ.get(match[1])
-        if found is None:
-            raise InputError(
-                f"{text}: the environment variable {match[1]} is not set: set it to the folder it stands for"
-            )
-        return found
-
-    return _VARIABLE.sub(value, text)
-
-
-def _source(text: str, folder: Path) -> str:
-    scheme, colon, rest = _filled(text).partition(":")
-    if colon and scheme in ("beir", "jsonl"):
-        return f"{scheme}:{folder / rest}"
-    beside = folder / _filled(text)
-    return str(beside) if beside.exists() else _filled(text)

@@ -1,0 +1,63 @@
+"""Reading TOML files: every key checked, every fault named with its place; paths relative to the file."""
+
+from __future__ import annotations
+
+import os
+import re
+import tomllib
+from pathlib import Path
+from typing import TypeVar
+
+from pydantic import BaseModel, ValidationError
+
+from sira.errors import InputError
+
+Model = TypeVar("Model", bound=BaseModel)
+
+_VARIABLE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
+
+
+def read_toml(path: Path, model: type[Model]) -> Model:
+    """Read and check a TOML file. Raises InputError naming the file, the key and the fault."""
+    try:
+        data = tomllib.loads(path.read_text(encoding="utf-8-sig"))
+    except FileNotFoundError:
+        raise InputError(f"{path}: there is no such file; check the path") from None
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(f"{path}: cannot be read ({error})") from None
+    except tomllib.TOMLDecodeError as error:
+        raise InputError(f"{path}: not TOML: {error}") from None
+    try:
+        return model.model_validate(data)
+    except ValidationError as error:
+        first = error.errors()[0]
+        place = ".".join(str(part) for part in first["loc"])
+        raise InputError(f"{path}: {place + ': ' if place else ''}{first['msg']}") from None
+
+
+def filled(text: str) -> str:
+    """The text with each ${VARIABLE} of the environment in its place. Raises InputError for one that is not set."""
+
+    def value(match: re.Match[str]) -> str:
+        found = os.environ.get(match[1])
+        if found is None:
+            raise InputError(
+                f"{text}: the environment variable {match[1]} is not set: set it to the folder it stands for"
+            )
+        return found
+
+    return _VARIABLE.sub(value, text)
+
+
+def located(text: str, folder: Path) -> str:
+    """A path of a TOML file, which is relative to the file's folder."""
+    return str(folder / filled(text))
+
+
+def located_source(text: str, folder: Path) -> str:
+    """A collection's source: a path that may follow `beir:` or `jsonl:`, or an id, which stays as it is."""
+    scheme, colon, rest = filled(text).partition(":")
+    if colon and scheme in ("beir", "jsonl"):
+        return f"{scheme}:{folder / rest}"
+    beside = folder / filled(text)
+    return str(beside) if beside.exists() else filled(text)

@@ -1,0 +1,38 @@
+"""The JSON Schemas that decoding is held to: every array and every string bounded, compact, nothing optional.
+
+A string's length is bounded by its pattern and not by maxLength, which some services refuse and which lets one decoder
+write raw control characters; `uniqueItems` is unknown to another. The pattern leaves out quotes, backslashes and control
+characters, so no reply needs an escape.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+DEFAULT_MAX_CHARACTERS = 64
+"""Of one phrase. Recorded phrases of one to six words have at most 48."""
+_BYTES_OF_A_CHARACTER = 4  # UTF-8, and no token is shorter than one byte
+
+
+def phrases_schema(max_phrases: int, max_characters: int = DEFAULT_MAX_CHARACTERS) -> dict[str, Any]:
+    """`{"phrases": [...]}` with at most `max_phrases` strings of 1 to `max_characters` characters."""
+    phrase = {"type": "string", "pattern": f'^[^"\\\\\\x00-\\x1F]{{1,{max_characters}}}$'}
+    return {
+        "type": "object",
+        "properties": {"phrases": {"type": "array", "items": phrase, "maxItems": max_phrases}},
+        "required": ["phrases"],
+        "additionalProperties": False,
+    }
+
+
+def worst_case_tokens(max_phrases: int, max_characters: int = DEFAULT_MAX_CHARACTERS) -> int:
+    """A bound on the tokens of any compact reply that `phrases_schema` admits: its longest UTF-8 form in bytes, and the
+    token that ends it."""
+    frame = len('{"phrases":[]}')
+    return frame + max_phrases * (max_characters * _BYTES_OF_A_CHARACTER + len('"",')) + 1
+
+
+def format_name(schema: Mapping[str, Any]) -> str:
+    """The name that OpenAI-compatible endpoints want beside a schema."""
+    return "_".join(schema["properties"])
