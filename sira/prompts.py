@@ -1,0 +1,273 @@
+"""Prompts: versioned TOML files that ask a model for phrases, and their strict rendering to messages.
+
+A text goes in verbatim, last, between tags that it does not hold itself, and is never rendered again: a document with
+`$query`, `${x}`, orders or closing tags stays what it is. All before it is the same for every text of a job, so that
+engines with a prefix cache read it once.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import itertools
+import json
+import re
+import tomllib
+import unicodedata
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from difflib import get_close_matches
+from pathlib import Path
+from string import Template
+from typing import Annotated, Any, Literal, get_args
+
+from pydantic import BaseModel, ConfigDict, StringConstraints, ValidationError
+
+from sira.errors import EnvironmentFault, InputError, NotFoundError
+from sira.records import Message
+
+Side = Literal["document", "query"]
+
+_SIDES: tuple[str, ...] = get_args(Side)
+_LIMITS = ("max_phrases", "max_words")
+_LABEL = re.compile(r"(?P<name>.+)-(?P<version>[1-9][0-9]*)")
+_LESS_THAN = "<\N{FULLWIDTH LESS-THAN SIGN}\N{SMALL LESS-THAN SIGN}"
+
+
+@dataclass(frozen=True, slots=True)
+class Prompt:
+    """One version of one prompt. `system` and `user` are templates in the notation of string.Template.
+
+    `user` ends with `$document` or `$query`, whichever names the side; `$max_phrases` and `$max_words` may stand in
+    both. Raises InputError naming the prompt and the placeholder where that does not hold.
+    """
+
+    name: str
+    version: int
+    side: Side
+    family: str
+    about: str
+    max_phrases: int
+    max_words: int
+    system: str
+    user: str
+    digest: str = field(init=False)
+    """sha256, in hex, of all that a model reads beside the text: limits and tags included, name and version not."""
+
+    def __post_init__(self) -> None:
+        for count in ("version", *_LIMITS):
+            if getattr(self, count) < 1:
+                raise InputError(f"prompt {self.label}: {count} = {getattr(self, count)}: give 1 or more")
+        _check(self)
+        read = json.dumps(self._render("", system_role=True))
+        object.__setattr__(self, "digest", hashlib.sha256(read.encode()).hexdigest())
+
+    @property
+    def label(self) -> str:
+        """Name and version, such as document-generic-1."""
+        return f"{self.name}-{self.version}"
+
+    def with_limits(self, max_phrases: int | None = None, max_words: int | None = None) -> Prompt:
+        """The same prompt with other limits; None leaves a limit as it is.
+
+        Raises InputError for a changed limit that no template states, since the model would never learn of it.
+        """
+        changed = {
+            limit: value
+            for limit, value in zip(_LIMITS, (max_phrases, max_words), strict=True)
+            if value is not None and value != getattr(self, limit)
+        }
+        for limit, value in changed.items():
+            if limit not in {*Template(self.system).get_identifiers(), *Template(self.user).get_identifiers()}:
+                raise InputError(
+                    f"prompt {self.label}: {limit} = {value} would not reach the model, "
+                    f"for neither system nor user holds ${limit}: write it there"
+                )
+        return replace(self, **changed)
+
+    def render_document(self, text: str, *, system_role: bool = True) -> tuple[Message, ...]:
+        """The messages that ask for the phrases of one document.
+
+        Without `system_role` (chat templates that know none) the system's text opens the user's message.
+        Raises InputError for a prompt of the query side.
+        """
+        return self._render_side("document", text, system_role=system_role)
+
+    def render_query(self, text: str, *, system_role: bool = True) -> tuple[Message, ...]:
+        """The messages that ask for the sketch of one query; else as `render_document`."""
+        return self._render_side("query", text, system_role=system_role)
+
+    def _render_side(self, side: Side, text: str, *, system_role: bool) -> tuple[Message, ...]:
+        _require_side(self, side)
+        return self._render(text, system_role=system_role)
+
+    def _render(self, text: str, *, system_role: bool) -> tuple[Message, ...]:
+        values = {limit: str(getattr(self, limit)) for limit in _LIMITS}
+        system = Template(self.system).substitute(values)
+        user = Template(self.user).substitute(values | {self.side: _enclosed(self.side, text)})
+        if not system:
+            return (Message("user", user),)
+        if not system_role:
+            return (Message("user", f"{system}\n\n{user}"),)
+        return (Message("system", system), Message("user", user))
+
+
+def _enclosed(word: str, text: str) -> str:
+    """The text between tags of this word; with the first number that the text itself does not use where it holds such a
+    tag, so that nothing inside it ends the block."""
+    tag = word
+    if any(sign in text for sign in _LESS_THAN):
+        plain = unicodedata.normalize("NFKC", text)
+        if re.search(rf"<[\s/\\]*{word}", plain, re.IGNORECASE):
+            used = set(re.findall(rf"{word}-([0-9]+)", plain, re.IGNORECASE))
+            tag = next(f"{word}-{number}" for number in itertools.count(1) if str(number) not in used)
+    return f"<{tag}>\n{text}\n</{tag}>"
+
+
+def _check(prompt: Prompt) -> None:
+    """Raises InputError for a placeholder that is unknown, missing, in the wrong template or not at the end."""
+    place = f"prompt {prompt.label}"
+    for part, template in (("system", prompt.system), ("user", prompt.user)):
+        known = [*_LIMITS, prompt.side] if part == "user" else list(_LIMITS)
+        for match in Template.pattern.finditer(template):
+            if match["invalid"] is not None:
+                line = template.count("\n", 0, match.start()) + 1
+                raise InputError(
+                    f"{place}: {part}, line {line}: a lone $ is no placeholder: write $$ for a dollar sign"
+                )
+            name = match["named"] or match["braced"]
+            if name is None or name in known:
+                continue
+            if name == prompt.side:
+                raise InputError(f"{place}: system: ${name} belongs at the end of user: put it there")
+            raise InputError(f"{place}: {part}: ${name} is no placeholder here: use ${', $'.join(known)}")
+    found = [
+        match for match in Template.pattern.finditer(prompt.user) if prompt.side in (match["named"], match["braced"])
+    ]
+    if len(found) != 1:
+        raise InputError(
+            f"{place}: user: ${prompt.side} stands {len(found)} times in it: it must stand once, at the end"
+        )
+    if prompt.user[found[0].end() :].strip():
+        raise InputError(f"{place}: user: text follows ${prompt.side}: it must come last, so put the text before it")
+
+
+def _require_side(prompt: Prompt, side: str) -> None:
+    if prompt.side != side:
+        raise InputError(
+            f"prompt {prompt.label} is of the {prompt.side} side: choose one of the {side} side, such as {side}-generic"
+        )
+
+
+def load_prompt(name_or_path: str | Path, *, side: str | None = None) -> Prompt:
+    """A prompt by name (the newest version), by name and version (`document-generic-1`), or from a file of one's own
+    (a path with a separator, or ending in .toml).
+
+    Raises NotFoundError for an unknown name, InputError for a file that is no prompt, or a prompt not of `side`.
+    """
+    prompt = _read(prompt_path(name_or_path))
+    if side is not None:
+        if side not in _SIDES:
+            raise InputError(f"side {side!r}: choose {' or '.join(_SIDES)}")
+        _require_side(prompt, side)
+    return prompt
+
+
+def prompt_path(name_or_path: str | Path) -> Path:
+    """The file that `load_prompt` reads. Raises NotFoundError for an unknown name; a path is not looked at."""
+    text = str(name_or_path)
+    if isinstance(name_or_path, Path) or text.endswith(".toml") or "/" in text or "\\" in text:
+        return Path(text)
+    known: dict[str, Path] = {}
+    for name, versions in _shipped().items():
+        known |= {f"{name}-{version}": path for version, path in versions.items()}
+        known[name] = versions[max(versions)]
+    if text in known:
+        return known[text]
+    near = get_close_matches(text, prompt_names(), n=3)
+    hint = f"; near ones: {', '.join(near)}" if near else ""
+    raise NotFoundError(
+        f"prompt {text!r}: there is none of this name{hint}; `sira prompts` lists all, a file of your own ends in .toml"
+    )
+
+
+def prompt_names() -> tuple[str, ...]:
+    """The names of the prompts that come with sira, in order."""
+    return tuple(_shipped())
+
+
+def prompt_labels() -> tuple[str, ...]:
+    """Every version of every prompt that comes with sira, by name, then version."""
+    return tuple(f"{name}-{version}" for name, versions in _shipped().items() for version in versions)
+
+
+def _folder() -> Path:
+    """Where the prompts lie: inside the package in a wheel, beside it in a checkout."""
+    here = Path(__file__).resolve().parent
+    for folder in (here / "_prompts", here.parent / "prompts"):
+        if folder.is_dir():
+            return folder
+    raise EnvironmentFault(f"{here / '_prompts'}: the prompts of sira are gone: install sira again")
+
+
+def _shipped() -> dict[str, dict[int, Path]]:
+    """The files by name and version, both in order."""
+    found = sorted(
+        (match["name"], int(match["version"]), path)
+        for path in _folder().glob("*.toml")
+        if (match := _LABEL.fullmatch(path.stem))
+    )
+    files: dict[str, dict[int, Path]] = {}
+    for name, version, path in found:
+        files.setdefault(name, {})[version] = path
+    return files
+
+
+_Line = Annotated[str, StringConstraints(pattern=r"^[^\n]+$")]
+
+
+class _File(BaseModel):
+    """The TOML file as it must be."""
+
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+    # No part of a name is a number, so that a label names one version of one prompt.
+    name: Annotated[str, StringConstraints(pattern=r"^[A-Za-z][A-Za-z0-9_]*(-[A-Za-z][A-Za-z0-9_]*)*$")]
+    version: int
+    side: Side
+    family: _Line
+    about: _Line
+    max_phrases: int
+    max_words: int
+    system: str
+    user: str
+
+
+def _read(path: Path) -> Prompt:
+    try:
+        data = tomllib.loads(path.read_text(encoding="utf-8-sig"))
+    except FileNotFoundError:
+        raise InputError(f"{path}: there is no such file; check the path") from None
+    except UnicodeDecodeError as error:
+        raise InputError(f"{path}: not UTF-8 ({error.reason}); convert the file to UTF-8") from None
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read ({error.strerror})") from None
+    except tomllib.TOMLDecodeError as error:
+        raise InputError(f"{path}: not TOML: {error}") from None
+    try:
+        file = _File.model_validate(data)
+    except ValidationError as error:
+        raise InputError(f"{path}: {_fault(error.errors()[0])}") from None
+    try:
+        return Prompt(**file.model_dump(exclude={"system", "user"}), system=file.system.strip(), user=file.user.strip())
+    except InputError as error:
+        raise InputError(f"{path}: {error}") from None
+
+
+def _fault(error: Mapping[str, Any]) -> str:
+    key = ".".join(str(part) for part in error["loc"])
+    if error["type"] == "missing":
+        what = f"the key is missing, and ${key} has no value" if key in _LIMITS else "the key is missing"
+        return f"{key}: {what}: write it into the file"
+    if error["type"] == "extra_forbidden":
+        return f"{key}: no key of a prompt: it has {', '.join(_File.model_fields)}"
+    return f"{key}: {error['msg']}"
