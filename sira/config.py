@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import tomllib
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar, cast
 
 from pydantic import BaseModel, ValidationError
 
@@ -17,8 +19,11 @@ Model = TypeVar("Model", bound=BaseModel)
 _VARIABLE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
 
 
-def read_toml(path: Path, model: type[Model]) -> Model:
-    """Read and check a TOML file. Raises InputError naming the file, the key and the fault."""
+def read_toml(path: Path, model: type[Model], changes: Sequence[str] = ()) -> Model:
+    """Read and check a TOML file, after `changes`: lines of TOML such as `model.temperature = 0`.
+
+    Raises InputError naming the file, the key and the fault.
+    """
     try:
         data = tomllib.loads(path.read_text(encoding="utf-8-sig"))
     except FileNotFoundError:
@@ -27,12 +32,36 @@ def read_toml(path: Path, model: type[Model]) -> Model:
         raise InputError(f"{path}: cannot be read ({error})") from None
     except tomllib.TOMLDecodeError as error:
         raise InputError(f"{path}: not TOML: {error}") from None
+    for change in changes:
+        _merge(data, _change(change))
     try:
         return model.model_validate(data)
     except ValidationError as error:
         first = error.errors()[0]
         place = ".".join(str(part) for part in first["loc"])
         raise InputError(f"{path}: {place + ': ' if place else ''}{first['msg']}") from None
+
+
+def _change(text: str) -> dict[str, Any]:
+    try:
+        return tomllib.loads(text)
+    except tomllib.TOMLDecodeError:
+        key, equals, value = text.partition("=")
+        if not equals:
+            raise InputError(f"{text!r}: write KEY=VALUE, such as model.temperature=0") from None
+    try:
+        return tomllib.loads(f"{key} = {json.dumps(value.strip())}")  # a bare word is a string
+    except tomllib.TOMLDecodeError as error:
+        raise InputError(f"{text!r}: not KEY=VALUE in TOML ({error})") from None
+
+
+def _merge(data: dict[str, Any], changes: dict[str, Any]) -> None:
+    for key, value in changes.items():
+        inner = data.get(key)
+        if isinstance(value, dict) and isinstance(inner, dict):
+            _merge(cast(dict[str, Any], inner), cast(dict[str, Any], value))
+        else:
+            data[key] = value
 
 
 def filled(text: str) -> str:

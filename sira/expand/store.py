@@ -1,4 +1,7 @@
-"""Reading expansion stores: JSON Lines, one row a document (`docid`, `phrases`, optional `status` and `expires`)."""
+"""Reading expansion stores: JSON Lines, one row a document (`docid`, `phrases`, optional `status` and `expires`).
+
+Any tool may write one; a folder of `sira expand` is one as soon as all of its shards are finished.
+"""
 
 from __future__ import annotations
 
@@ -10,19 +13,38 @@ from typing import Any, cast
 
 from sira.corpora.rows import json_rows
 from sira.errors import InputError
+from sira.expand.identity import read_job
+from sira.expand.shard import shard_name
 from sira.records import Expansion, Place
 
 SUFFIXES = (".jsonl", ".jsonl.gz")
 
 
 def store_files(path: Path) -> list[Path]:
-    """The shards of a store, sorted by name; a single file is a store of one shard. Raises InputError without any."""
+    """The shards of a store, sorted by name; a single file is a store of one shard.
+
+    Raises InputError without any, and for a folder of `sira expand` whose shards are not all finished.
+    """
     if path.is_file():
         return [path]
+    _check_finished(path)
     files = sorted(file for file in path.glob("*") if file.name.endswith(SUFFIXES)) if path.is_dir() else []
     if not files:
         raise InputError(f"{path}: no expansion store: give a .jsonl or .jsonl.gz file, or a folder of them")
     return files
+
+
+def _check_finished(folder: Path) -> None:
+    job = read_job(folder)
+    if job is None:
+        return
+    shards = job["shards"]
+    missing = [shard for shard in range(shards) if not (folder / shard_name(shard, shards)).is_file()]
+    if missing:
+        raise InputError(
+            f"{folder}: {len(missing)} of {shards} shards are not finished (first: {missing[0] + 1}/{shards}): "
+            "`sira status` shows how far they are, `sira expand` goes on with them; to use what is there, name a file"
+        )
 
 
 def read_expansions(path: str | Path) -> Iterator[tuple[Place, Expansion]]:
