@@ -1,8 +1,8 @@
 """Prompts: versioned TOML files that ask a model for phrases, and their strict rendering to messages.
 
-A text goes in verbatim, last, between tags that it does not hold itself, and is never rendered again: a document with
-`$query`, `${x}`, orders or closing tags stays what it is. All before it is the same for every text of a job, so that
-engines with a prefix cache read it once.
+A text goes in as it is, but for the control tokens of chat templates, which are broken up; last, between tags that it
+does not hold itself; and is never rendered again: a document with `$query`, `${x}`, orders or closing tags stays as
+it is. All before it is the same for every text of a job, so that engines with a prefix cache read it once.
 """
 
 from __future__ import annotations
@@ -30,6 +30,11 @@ Side = Literal["document", "query"]
 _SIDES: tuple[str, ...] = get_args(Side)
 _LIMITS = ("max_phrases", "max_words")
 _LABEL = re.compile(r"(?P<name>.+)-(?P<version>[1-9][0-9]*)")
+_CONTROL = re.compile(
+    r"<\|[^<>|\s]{1,40}\|>|<｜[^<>｜\s]{1,40}｜>|</?(?:s|think|start_of_turn|end_of_turn|bos|eos|pad)>|\[/?(?:INST|SYS|THINK)\]|<</?SYS>>",
+    re.IGNORECASE,
+)
+"""The control tokens of chat templates in use. A tokenizer would read one inside a document as the end of the turn."""
 _LESS_THAN = "<\N{FULLWIDTH LESS-THAN SIGN}\N{SMALL LESS-THAN SIGN}"
 
 
@@ -120,7 +125,12 @@ def _enclosed(word: str, text: str) -> str:
         if re.search(rf"<[\s/\\]*{word}", plain, re.IGNORECASE):
             used = set(re.findall(rf"{word}-([0-9]+)", plain, re.IGNORECASE))
             tag = next(f"{word}-{number}" for number in itertools.count(1) if str(number) not in used)
-    return f"<{tag}>\n{text}\n</{tag}>"
+    return f"<{tag}>\n{_CONTROL.sub(_apart, text)}\n</{tag}>"
+
+
+def _apart(match: re.Match[str]) -> str:
+    """A control token with a blank behind its first sign, so that no tokenizer takes it for one."""
+    return f"{match.group()[0]} {match.group()[1:]}"
 
 
 def _check(prompt: Prompt) -> None:

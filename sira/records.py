@@ -161,6 +161,7 @@ class Outcome(StrEnum):
     TOO_RARE = "too_rare"
     FORBIDDEN = "forbidden"
     ANSWER_GUESS = "answer_guess"
+    TOO_LONG = "too_long"
     OVER_QUOTA = "over_quota"
     DUPLICATE = "duplicate"
 

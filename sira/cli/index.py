@@ -35,6 +35,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--index", type=Path, required=True, metavar="DIR", help="the index folder")
     parser.add_argument("--expansions", type=Path, metavar="STORE", help="phrases by document: JSON Lines")
     parser.add_argument("--threads", type=int, default=2, help="threads that write (2)")
+    parser.add_argument(
+        "--export-df", type=Path, metavar="FILE", help="write the df of every term to a file that needs no Java"
+    )
     add_heap(parser)
     parser.add_argument("--quiet", action="store_true", help="no progress bars")
     parser.set_defaults(**GATE)
@@ -63,9 +66,10 @@ def run(arguments: argparse.Namespace) -> int:
         raise InputError("the corpus is given twice: as the first argument and by --input")
     source = arguments.source or arguments.input
     changes = [arguments.add, arguments.update, arguments.delete, arguments.drop_expansions or None]
-    if not source and not any(changes) and not arguments.expansions:
+    change = any(changes) or bool(arguments.expansions)
+    if not source and not change and not arguments.export_df:
         raise InputError(
-            "nothing to do: give a corpus, or --expansions, --add, --update, --delete or --drop-expansions"
+            "nothing to do: give a corpus, or --expansions, --add, --update, --delete, --drop-expansions or --export-df"
         )
     if source and any(changes):
         raise InputError("a corpus to build from and a change of an index cannot go together: run two commands")
@@ -76,13 +80,16 @@ def run(arguments: argparse.Namespace) -> int:
     if not arguments.expansions:
         refuse(arguments, GATE, "it belongs to --expansions, which is not given")
     use_heap(arguments)
-    if source:
-        manifest = _build(source, arguments)
-    elif any(changes):
-        manifest = _change(arguments)
-    else:
-        manifest = _expand(arguments)
-    _say(manifest, arguments.index)
+    if source or change:
+        if source:
+            manifest = _build(source, arguments)
+        elif any(changes):
+            manifest = _change(arguments)
+        else:
+            manifest = _expand(arguments)
+        _say(manifest, arguments.index)
+    if arguments.export_df:
+        _export_df(arguments.index, arguments.export_df)
     return 0
 
 
@@ -166,6 +173,22 @@ def _change(arguments: argparse.Namespace) -> Manifest:
             file=sys.stderr,
         )
     return manifest
+
+
+def _export_df(path: Path, file: Path) -> None:
+    """df of `contents`, that is of the base corpus: the same with expansions and without."""
+    from sira.corpora.df_table import write_df_table
+    from sira.lucene.reader import Index
+
+    with Index(path) as index:
+        count = write_df_table(
+            file,
+            lambda: index.terms("contents"),
+            documents=index.document_count,
+            analyzer=index.manifest.analyzer,
+            fingerprint=index.contents_fingerprint,
+        )
+    print(f"{file}: df of {count} terms")
 
 
 def _say(manifest: Manifest, path: Path) -> None:

@@ -35,11 +35,16 @@ class Command(NamedTuple):
 COMMANDS: dict[str, Command] = {
     "doctor": Command("sira.cli.doctor", "say what this machine has, what it lacks, and the command that mends it"),
     "demo": Command("sira.cli.demo", "search Python's own documentation by meaning, on recorded replies"),
+    "expand": Command("sira.cli.expand", "let a language model propose search phrases for each document of a corpus"),
+    "status": Command("sira.cli.status", "show how far an expansion job is, by shard, and how long it will take"),
+    "inspect": Command("sira.cli.inspect", "show what an expansion store holds: statuses, phrases, samples"),
     "index": Command("sira.cli.index", "build an index from a corpus and its expansions"),
+    "filter": Command("sira.cli.filter", "drop the proposed phrases that are known, common or forbidden"),
     "search": Command("sira.cli.search", "search an index: plain BM25, or with sketches"),
     "compile": Command("sira.cli.compile", "turn a sketch into a program and show the verdict on each phrase"),
     "explain": Command("sira.cli.explain", "show what each clause gave to the score of one document"),
     "run": Command("sira.cli.run", "run an experiment from a TOML file into a results folder"),
+    "prompts": Command("sira.cli.prompts", "list the prompts, show one, or show the messages that it makes of a text"),
 }
 
 

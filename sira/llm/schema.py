@@ -1,8 +1,8 @@
 """The JSON Schemas that decoding is held to: every array and every string bounded, compact, nothing optional.
 
-A string's length is bounded by its pattern and not by maxLength, which some services refuse and which lets one decoder
-write raw control characters; `uniqueItems` is unknown to another. The pattern leaves out quotes, backslashes and control
-characters, so no reply needs an escape.
+A string's length is bounded by its pattern and not by maxLength, which some services refuse and with which one decoder
+writes raw control characters; `uniqueItems` is unknown to another. The pattern leaves out quotes, backslashes and
+control characters, so no reply needs an escape.
 """
 
 from __future__ import annotations
@@ -16,8 +16,12 @@ _BYTES_OF_A_CHARACTER = 4  # UTF-8, and no token is shorter than one byte
 
 
 def phrases_schema(max_phrases: int, max_characters: int = DEFAULT_MAX_CHARACTERS) -> dict[str, Any]:
-    """`{"phrases": [...]}` with at most `max_phrases` strings of 1 to `max_characters` characters."""
-    phrase = {"type": "string", "pattern": f'^[^"\\\\\\x00-\\x1F]{{1,{max_characters}}}$'}
+    """`{"phrases": [...]}` with at most `max_phrases` strings.
+
+    A string may have one character more than `max_characters`: a decoder ends an endless string at its bound, in the
+    middle of a word, and so parsing sees by the length that this is half an item, and drops it.
+    """
+    phrase = {"type": "string", "pattern": f'^[^"\\\\\\x00-\\x1F]{{1,{max_characters + 1}}}$'}
     return {
         "type": "object",
         "properties": {"phrases": {"type": "array", "items": phrase, "maxItems": max_phrases}},
@@ -30,7 +34,7 @@ def worst_case_tokens(max_phrases: int, max_characters: int = DEFAULT_MAX_CHARAC
     """A bound on the tokens of any compact reply that `phrases_schema` admits: its longest UTF-8 form in bytes, and the
     token that ends it."""
     frame = len('{"phrases":[]}')
-    return frame + max_phrases * (max_characters * _BYTES_OF_A_CHARACTER + len('"",')) + 1
+    return frame + max_phrases * ((max_characters + 1) * _BYTES_OF_A_CHARACTER + len('"",')) + 1
 
 
 def format_name(schema: Mapping[str, Any]) -> str:

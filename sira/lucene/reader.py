@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import hashlib
 import json
 import re
 import weakref
@@ -164,6 +165,13 @@ class Index:
         """Mean number of terms in `contents` over the documents that have any."""
         facts = self._facts.statistics.get("contents")
         return facts["sum_total_term_freq"] / facts["documents"] if facts and facts["documents"] else 0.0
+
+    @property
+    def contents_fingerprint(self) -> str:
+        """SHA-256 over what decides the df of `contents`: corpus, analyzer and counts; expansions change nothing."""
+        manifest, counts = self.manifest, self._facts.statistics.get("contents")
+        facts = [manifest.corpus_fingerprint, manifest.analyzer, self.document_count, counts]
+        return hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()
 
     def _df(self, field: str, terms: Sequence[str]) -> list[int]:
         if not terms:

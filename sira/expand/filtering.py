@@ -1,0 +1,294 @@
+"""From a raw expansion store to a filtered one: the files around the rules of sira.expand.filters.
+
+The result is a folder of `phrases.jsonl`, a store like any other, and `filter.json`, which says how it came about. It
+depends on the inputs only, byte for byte. The raw store is read and never changed.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import datetime as dt
+import hashlib
+import json
+import shutil
+import tempfile
+from collections import Counter
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from itertools import islice
+from pathlib import Path
+from typing import Any, TextIO
+
+from tqdm import tqdm
+
+import sira
+from sira.analysis import df_bound
+from sira.analysis.english import Analyze
+from sira.corpora.rows import json_rows
+from sira.errors import InputError
+from sira.expand.filters import ORDER, FilterSettings, Holds, Rules, holder_of_terms, holder_of_text, judge
+from sira.expand.joining import DocumentTexts
+from sira.expand.policy import Policy
+from sira.expand.store import read_expansions, store_files, store_fingerprint
+from sira.expand.vocabulary import Vocabulary
+from sira.records import Expansion, Outcome, Place, Record, Verdict
+
+PHRASES, MANIFEST = "phrases.jsonl", "filter.json"
+BATCH = 200
+ANALYSIS_CHARACTERS = 4_000_000
+"""The texts that are analysed at one go hold about so many characters."""
+
+Row = tuple[Place, Expansion, Any]
+"""Where a row of the raw store stands, the row, and its provenance (None where it has none)."""
+
+
+@dataclass(slots=True)
+class Tally:
+    """What became of rows and phrases. Phrases: proposed = expired + the sum of `outcomes`."""
+
+    outcomes: Counter[str] = field(default_factory=Counter[str])
+    forbidden: Counter[str] = field(default_factory=Counter[str])
+    rows: int = 0
+    rows_emptied: int = 0
+    rows_expired: int = 0
+    rows_without_document: int = 0
+    without_document: list[str] = field(default_factory=list[str])
+    phrases: int = 0
+    phrases_expired: int = 0
+    dated: bool = False
+    texts: Any = field(default_factory=hashlib.sha256)
+
+
+@dataclass(frozen=True, slots=True)
+class Filter:
+    """Everything that decides. `documents` streams the corpus for novelty; None leaves novelty out."""
+
+    settings: FilterSettings
+    vocabulary: Vocabulary
+    today: dt.date
+    documents: Callable[[], Iterable[Record]] | None = None
+    policy: Policy | None = None
+    keep_verdicts: bool = False
+
+    @property
+    def bound(self) -> int | None:
+        if self.vocabulary.df is None:
+            return None
+        return df_bound(self.vocabulary.documents, self.settings.max_df_ratio)
+
+
+def filter_store(
+    store: Path, target: Path, how: Filter, *, overwrite: bool = False, progress: bool = True
+) -> dict[str, Any]:
+    """Write the filtered store to the folder `target`, whole or not at all, and return what `filter.json` says.
+
+    Rows keep docid, status, expires and provenance. Raises InputError for a row or a target that cannot be used.
+    """
+    store_files(store)
+    _check_apart(store, target)
+    tally = Tally()
+    with _new_folder(target, overwrite=overwrite) as folder:
+        texts = DocumentTexts(how.documents, folder.parent) if how.documents else None
+        try:
+            with (folder / PHRASES).open("w", encoding="utf-8", newline="\n") as out:
+                rows = tqdm(_rows(store), desc="rows", unit=" rows", disable=not progress, mininterval=0.5)
+                _write_rows(rows, how, texts, tally, out)
+        finally:
+            if texts is not None:
+                texts.close()
+        manifest = _manifest(store, how, tally)
+        text = json.dumps(manifest, indent=1, ensure_ascii=False) + "\n"
+        (folder / MANIFEST).write_text(text, encoding="utf-8", errors="backslashreplace", newline="\n")
+    return manifest
+
+
+def _rows(store: Path) -> Iterator[Row]:
+    raw = (item for file in store_files(store) for item in json_rows(file))
+    for place, row in read_expansions(store):
+        provenance = next(fields.get("provenance") for at, fields in raw if at == place)
+        yield place, row, provenance
+
+
+def _write_rows(rows: Iterable[Row], how: Filter, texts: DocumentTexts | None, tally: Tally, out: TextIO) -> None:
+    rules = Rules(how.settings, how.bound, how.policy.forbids_normal if how.policy else None)
+    vocabulary = how.vocabulary
+    rows = iter(rows)
+    while batch := list(islice(rows, BATCH)):
+        proposed = [() if _expired(row, how.today) else row.phrases for _, row, _ in batch]
+        analysed = _analysed(proposed, vocabulary.analyze)
+        holders = _holders(batch, proposed, texts, vocabulary.analyze, tally)
+        df: Mapping[str, int] | None = None
+        if vocabulary.df is not None:
+            df = vocabulary.df({term for row in analysed or () for terms in row for term in terms})
+        for number, (row, phrases) in enumerate(zip(batch, proposed, strict=True)):
+            terms = None if analysed is None else analysed[number]
+            verdicts = judge(phrases, rules, analysed=terms, holds=holders[number], df=df)
+            out.write(_line(row, verdicts, how, tally))
+
+
+def _analysed(proposed: Sequence[Sequence[str]], analyze: Analyze | None) -> list[list[list[str]]] | None:
+    if analyze is None:
+        return None
+    terms = iter(analyze([phrase for phrases in proposed for phrase in phrases]))
+    return [list(islice(terms, len(phrases))) for phrases in proposed]
+
+
+def _holders(
+    batch: Sequence[Row],
+    proposed: Sequence[Sequence[str]],
+    texts: DocumentTexts | None,
+    analyze: Analyze | None,
+    tally: Tally,
+) -> list[Holds | None]:
+    """What each document holds; None for those without proposed phrases, without a document, or without a corpus."""
+    found: list[Holds | None] = [None] * len(batch)
+    if texts is None:
+        return found
+    waiting: list[tuple[int, str]] = []
+    characters = 0
+    for number, ((place, row, _), phrases) in enumerate(zip(batch, proposed, strict=True)):
+        if not phrases:
+            continue
+        contents = texts.get(row.docid)
+        if contents is None:
+            tally.rows_without_document += 1
+            if len(tally.without_document) < 3:
+                tally.without_document.append(f"{Path(place.path).name}, line {place.line_number}: {row.docid}")
+            continue
+        for text in (row.docid, contents):
+            data = text.encode("utf-8", "surrogatepass")
+            tally.texts.update(len(data).to_bytes(8, "big") + data)
+        waiting.append((number, contents))
+        characters += len(contents)
+        if characters > ANALYSIS_CHARACTERS:
+            _hold(waiting, analyze, found)
+            characters = 0
+    _hold(waiting, analyze, found)
+    return found
+
+
+def _hold(waiting: list[tuple[int, str]], analyze: Analyze | None, found: list[Holds | None]) -> None:
+    if analyze is None:
+        for number, contents in waiting:
+            found[number] = holder_of_text(contents)
+    else:
+        for (number, _), terms in zip(waiting, analyze([contents for _, contents in waiting]), strict=True):
+            found[number] = holder_of_terms(terms)
+    waiting.clear()
+
+
+def _line(row: Row, verdicts: Sequence[Verdict], how: Filter, tally: Tally) -> str:
+    """The row of the new store, as a line; and its part of the counts."""
+    _, old, provenance = row
+    kept = [verdict.phrase for verdict in verdicts if verdict.outcome is Outcome.KEPT]
+    tally.rows += 1
+    tally.phrases += len(old.phrases)
+    tally.outcomes.update([verdict.outcome for verdict in verdicts])
+    if how.policy:
+        tally.forbidden.update(
+            str(how.policy.forbids(verdict.phrase)) for verdict in verdicts if verdict.outcome is Outcome.FORBIDDEN
+        )
+    expires = old.expires
+    tally.dated |= expires is not None
+    if _expired(old, how.today):
+        tally.rows_expired += 1
+        tally.phrases_expired += len(old.phrases)
+    elif old.phrases and not kept:
+        tally.rows_emptied += 1
+    if expires is None and kept and how.settings.expires_days is not None:
+        expires = (how.today + dt.timedelta(days=how.settings.expires_days)).isoformat()
+    fields: dict[str, Any] = {"docid": old.docid, "status": old.status, "phrases": kept}
+    if expires is not None:
+        fields["expires"] = expires
+    if provenance is not None:
+        fields["provenance"] = provenance
+    if how.keep_verdicts:
+        dropped = [verdict for verdict in verdicts if verdict.outcome is not Outcome.KEPT]
+        fields["verdicts"] = [[verdict.phrase, verdict.outcome.value, verdict.df] for verdict in dropped]
+    line = json.dumps(fields, ensure_ascii=False)
+    if not line.isascii():
+        try:
+            line.encode()
+        except UnicodeEncodeError:  # half a character, which only an escape can carry
+            line = json.dumps(fields)
+    return line + "\n"
+
+
+def _expired(row: Expansion, today: dt.date) -> bool:
+    """The day of expiry itself still counts, as it does in the index."""
+    return row.expires is not None and dt.date.fromisoformat(row.expires) < today
+
+
+def _manifest(store: Path, how: Filter, tally: Tally) -> dict[str, Any]:
+    vocabulary, counted = how.vocabulary, how.vocabulary.df is not None
+    settings = asdict(how.settings) | {"keep_verdicts": how.keep_verdicts}
+    if not counted:
+        settings |= {"max_df_ratio": None, "min_df": None}
+    return {
+        "format": "sira-filter",
+        "version": 1,
+        "sira_version": sira.__version__,
+        "settings": settings,
+        # a day that decided nothing would only make equal results differ
+        "today": how.today.isoformat() if tally.dated or how.settings.expires_days is not None else None,
+        "analyzer": vocabulary.analyzer,
+        "forms": "normal" if vocabulary.analyze is None else "analysed",
+        "novelty": "skipped: no corpus was given" if how.documents is None else "tested",
+        "df": {"documents": vocabulary.documents, "bound": how.bound} if counted else "skipped: no df was given",
+        "policy": list(how.policy.classes) if how.policy else "skipped: no policy",
+        "fingerprints": {
+            "store": store_fingerprint(store),
+            "df": vocabulary.fingerprint if counted else None,
+            "policy": how.policy.fingerprint if how.policy else None,
+            "texts": tally.texts.hexdigest() if how.documents else None,
+        },
+        "rows": {
+            "read": tally.rows,
+            "expired": tally.rows_expired,
+            "emptied": tally.rows_emptied,
+            "without_document": tally.rows_without_document,
+            "without_document_examples": tally.without_document,
+        },
+        "phrases": {"proposed": tally.phrases, "expired": tally.phrases_expired},
+        "verdicts": {outcome.value: tally.outcomes[outcome] for outcome in (Outcome.KEPT, *ORDER)},
+        "forbidden": dict(sorted(tally.forbidden.items())),
+    }
+
+
+def _check_apart(store: Path, target: Path) -> None:
+    source, place = store.resolve(), target.resolve()
+    if place == source or place in source.parents:
+        raise InputError(f"{target}: holds the store that is read, which is never changed: give another folder")
+
+
+@contextlib.contextmanager
+def _new_folder(target: Path, *, overwrite: bool) -> Generator[Path]:
+    """A folder hidden beside `target`, which takes its name when the block ends well and vanishes when it does not."""
+    target = target.resolve()
+    _check_target(target, overwrite=overwrite)
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        private = Path(tempfile.mkdtemp(prefix=f".{target.name}.filtering-", dir=target.parent))
+    except OSError as error:
+        raise InputError(f"{target}: cannot be written ({error.strerror}): choose another folder") from None
+    folder = private / "new"  # whose mode follows the user's umask
+    try:
+        folder.mkdir()
+        yield folder
+        _check_target(target, overwrite=overwrite)
+        if target.exists():
+            target.rename(private / "old")
+        folder.rename(target)
+    finally:
+        shutil.rmtree(private, ignore_errors=True)
+
+
+def _check_target(target: Path, *, overwrite: bool) -> None:
+    if not target.exists() or (target.is_dir() and not any(target.iterdir())):
+        return
+    if not target.is_dir():
+        raise InputError(f"{target}: is a file; a filtered store is a folder: give another name")
+    if {entry.name for entry in target.iterdir()} != {PHRASES, MANIFEST}:  # what is replaced is deleted
+        raise InputError(f"{target}: holds other files than a filtered store, and is left alone: give another folder")
+    if not overwrite:
+        raise InputError(f"{target}: a filtered store is there already: add --overwrite, or give another folder")
