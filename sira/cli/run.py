@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 from sira.errors import InputError
@@ -23,6 +24,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="NAME=SOURCE",
         help="another source for a collection of the experiment, such as scifact=beir:FOLDER",
     )
+    parser.add_argument(
+        "--expansions",
+        action="append",
+        default=[],
+        metavar="NAME=STORE",
+        help="another expansion store for a collection, such as one of `sira expand`",
+    )
     parser.add_argument("--quiet", action="store_true", help="no progress bars")
 
 
@@ -30,14 +38,20 @@ def run(arguments: argparse.Namespace) -> int:
     from sira.evaluate.config import read_experiment
     from sira.evaluate.runner import run_experiment
 
-    sources: dict[str, str] = {}
-    for text in arguments.collection:
-        name, equals, source = text.partition("=")
-        if not (name and equals and source):
-            raise InputError(f"--collection {text!r}: write NAME=SOURCE, such as scifact=beir:FOLDER")
-        sources[name] = source
-    experiment = read_experiment(arguments.config, sources)
+    sources = _pairs(arguments.collection, "--collection", "NAME=SOURCE, such as scifact=beir:FOLDER")
+    stores = _pairs(arguments.expansions, "--expansions", "NAME=STORE, such as scifact=runs/phrases")
+    experiment = read_experiment(arguments.config, sources, stores)
     run_experiment(experiment, arguments.out, progress=not arguments.quiet)
     sys.stdout.write((arguments.out / "report.md").read_text(encoding="utf-8"))
     print(f"sira: results in {arguments.out}", file=sys.stderr)
     return 0
+
+
+def _pairs(texts: Sequence[str], option: str, form: str) -> dict[str, str]:
+    pairs: dict[str, str] = {}
+    for text in texts:
+        name, equals, value = text.partition("=")
+        if not (name and equals and value):
+            raise InputError(f"{option} {text!r}: write {form}")
+        pairs[name] = value
+    return pairs

@@ -142,8 +142,10 @@ def _checked(measure: str) -> Measure:
         raise ValueError(str(error)) from None
 
 
-def read_experiment(path: str | Path, sources: dict[str, str] | None = None) -> Experiment:
-    """Read and check a TOML file. `sources` replaces the source of collections by name.
+def read_experiment(
+    path: str | Path, sources: dict[str, str] | None = None, stores: dict[str, str] | None = None
+) -> Experiment:
+    """Read and check a TOML file. `sources` and `stores` replace source and expansions of collections by name.
 
     Raises InputError naming the file, the key and the fault.
     """
@@ -154,13 +156,14 @@ def read_experiment(path: str | Path, sources: dict[str, str] | None = None) -> 
             system.settings()
     except SiraError as error:
         raise InputError(f"{path}: {error}") from None
-    return _located(experiment, path.parent, sources or {})
+    return _located(experiment, path.parent, sources or {}, stores or {})
 
 
-def _located(experiment: Experiment, folder: Path, sources: dict[str, str]) -> Experiment:
-    unknown = set(sources) - {item.name for item in experiment.collections}
-    if unknown:
-        raise InputError(f"--collection {sorted(unknown)[0]!r}: the experiment has no collection of that name")
+def _located(experiment: Experiment, folder: Path, sources: dict[str, str], stores: dict[str, str]) -> Experiment:
+    for option, given in (("--collection", sources), ("--expansions", stores)):
+        unknown = set(given) - {item.name for item in experiment.collections}
+        if unknown:
+            raise InputError(f"{option} {sorted(unknown)[0]!r}: the experiment has no collection of that name")
 
     def place(text: str | None) -> str | None:
         return None if text is None else located(text, folder)
@@ -169,7 +172,7 @@ def _located(experiment: Experiment, folder: Path, sources: dict[str, str]) -> E
         item.model_copy(
             update={
                 "source": sources.get(item.name) or located_source(item.source, folder),
-                "expansions": place(item.expansions),
+                "expansions": stores.get(item.name) or place(item.expansions),
                 "topics": place(item.topics),
                 "qrels": place(item.qrels),
                 "sketches": {name: place(text) for name, text in item.sketches.items()},

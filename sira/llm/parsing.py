@@ -3,7 +3,8 @@
 Half an item would become a false posting, so whatever could be one is left out. In this order:
 
 1. A reply that is JSON as a whole is read as it stands. Nothing was thought around it, whatever its phrases quote.
-2. Thinking is cut: what follows the last end of a think block counts, and nothing where a block stays open.
+2. Thinking is cut: what follows the last end of a think block counts, and nothing where a block stays open. A damaged
+   reply whose phrases quote such a mark loses by it.
 3. JSON inside prose or fences: the first object with one of the usual keys, else an object with exactly one list of
    strings, else a list of strings. The first, because what follows an answer is more often about another document.
 4. Salvage of the list under such a key, or of a bare list, item by item.
@@ -66,17 +67,18 @@ _LOOKS_CLOSED = ("}", "]", ")", "```")
 
 _SPACE = re.compile(r"\s*+")
 _COMMA = re.compile(r"\s*+,?+")
-_NO_STRING = re.compile(r'[^"\[\]{},]++(?:,|(?=\])|\Z)')
 _TO_QUOTE = {quote: re.compile(rf"(?:[^{quote}\\]++|\\.)*+{quote}", re.DOTALL) for quote in "\"'"}
+_LIST_ENDS = r"\](?=\s*+(?:[\]};.)`]|,\s*+(?:[\"'}]|\Z)|\Z)|[^\S\n]*+\n)"
+"""Not inside an item such as `raku [western] kiln`."""
 _CLOSES = {
-    (quote, either): re.compile(rf"\s*+(?:(\]|,\s*+[{quote}{other if either else ''}\]])|,?+\s*+\Z)")
+    (quote, either): re.compile(rf"\s*+(?:({_LIST_ENDS}|,\s*+[{quote}{other if either else ''}\]])|,?+\s*+\Z)")
     for quote, other in ("\"'", "'\"")
     for either in (False, True)
 }
 """What follows a quote that closes an item. Group 1 is absent where the text ends first."""
 _LOST_QUOTE = {q: re.compile(rf"[,:;\[\]{{}}{q}]\s*+{q}|{q}\s*+[,:;\[\]{{}}]") for q in "\"'"}
 """An inner quote beside punctuation of JSON: two items that run into each other for want of a quote or a comma."""
-_ESCAPE = re.compile(r'\\(?:(["\\/bfnrt]|u[0-9a-fA-F]{4})|.)|"', re.DOTALL)
+_ESCAPE = re.compile(r'\\(?:(["\\/bfnrt]|u[0-9a-fA-F]{4})|.|\Z)|"', re.DOTALL)
 
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _CONTROL = re.compile("[\x00-\x08\x0e-\x1b\x7f-\x84\x86-\x9f]")  # the others are white space
@@ -357,14 +359,12 @@ def _under_a_key(text: str, at: int) -> bool:
 def _salvage(text: str) -> _Listed:
     opened = None if text.lstrip().startswith("[") and _first_bare(text) else _NAMED_LIST.search(text)
     opened = opened or _first_bare(text)
-    if opened is not None:
-        listed = _scan(text, opened.end(), "'" in opened[0])
-        if listed.items or listed.end is _End.COMPLETE or not _REFUSAL.match(text):
-            return listed
-    if _REFUSAL.match(text):
+    listed = None if opened is None else _scan(text, opened.end(), "'" in opened[0])
+    if (listed is None or listed.end is not _End.COMPLETE) and _REFUSAL.match(text):
         return _Listed((), _End.REFUSAL)
-    cut = _CUT_BEFORE_LIST.fullmatch(text.strip()) is not None
-    return _Listed((), _End.OPEN if cut else _End.ABSENT)
+    if listed is not None:
+        return listed
+    return _Listed((), _End.OPEN if _CUT_BEFORE_LIST.fullmatch(text.strip()) else _End.ABSENT)
 
 
 def _first_bare(text: str) -> re.Match[str] | None:
@@ -377,9 +377,10 @@ def _first_bare(text: str) -> re.Match[str] | None:
 def _scan(text: str, at: int, either_quote: bool) -> _Listed:
     """The items of the list that was opened before `at`.
 
-    A quote closes an item only before `]`, or before a comma and then an opening quote, `]` or the end of the text;
-    other quotes belong to the item. Where the text ends right after it, a quote closes only if no item so far held such
-    an inner one. `either_quote`: the list may mix both kinds, as Python writes it.
+    A quote closes an item only before a `]` that ends the list, or before a comma and then an opening quote, `]` or the
+    end of the text; other quotes belong to the item. Where the text ends right after it, a quote closes only if it is a
+    double one (a single one may be an apostrophe) and no item so far held an inner one. `either_quote`: the list may
+    mix both kinds, as Python writes it.
     """
     items: list[object] = []
     repaired = False
@@ -391,12 +392,7 @@ def _scan(text: str, at: int, either_quote: bool) -> _Listed:
         if not quote:
             return _Listed(items, _End.OPEN, True)
         if quote not in _TO_QUOTE:
-            other = _NO_STRING.match(text, at)
-            if other is None or (other.end() == len(text) and not other[0].endswith(",")):
-                return _Listed(items, _End.BROKEN if other is None else _End.OPEN, True)
-            items.append(None)
-            at = other.end()
-            continue
+            return _Listed(items, _End.BROKEN, True)
         either_quote = either_quote or quote == "'"
         closed, inner = _close(text, at, quote, either_quote, repaired)
         if closed is None:
@@ -420,7 +416,7 @@ def _close(text: str, at: int, quote: str, either_quote: bool, repaired: bool) -
         at = found.end()
         after = closes.match(text, at)
         if after is not None:
-            certain = after[1] is not None or not (repaired or inner)
+            certain = after[1] is not None or (quote == '"' and not repaired and not inner)
             return at if certain else None, inner
     return None, _MAX_INNER_QUOTES
 

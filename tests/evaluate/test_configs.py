@@ -7,6 +7,8 @@ from pathlib import Path
 import pytest
 
 from sira.evaluate.config import read_experiment
+from sira.expand.config import read_expand_config
+from sira.expand.task import Task
 
 CONFIGS = sorted((Path(__file__).parents[2] / "eval_configs").glob("*.toml"))
 
@@ -24,3 +26,13 @@ def test_every_experiment_can_be_read(path: Path, monkeypatch: pytest.MonkeyPatc
 
 def test_there_are_some() -> None:
     assert len(CONFIGS) >= 4
+
+
+EXPANSIONS = sorted((Path(__file__).parents[2] / "eval_configs" / "expand").glob("*.toml"))
+
+
+@pytest.mark.parametrize("path", EXPANSIONS, ids=lambda path: path.stem)
+def test_every_expansion_job_can_be_read_and_its_prompt_is_there(path: Path) -> None:
+    config = read_expand_config(path)
+    assert Task.of(config).prompt.side == "document"
+    assert config.model.replies is None or config.model.replies.is_file()

@@ -10,6 +10,8 @@ import pytest
 
 from sira.evaluate.config import read_experiment
 from sira.evaluate.runner import run_experiment
+from sira.expand.config import read_expand_config
+from sira.expand.job import run_shard
 
 ROOT = Path(__file__).parents[2]
 DATA = Path(os.environ.get("SIRA_TEST_DATA", "")) / "scifact"
@@ -49,6 +51,30 @@ def test_recorded_phrases_and_sketches_at_the_defaults(scifact: dict[tuple[str, 
     assert scifact["both", "Recall@100"] >= 0.98
     assert scifact["bm25", "nDCG@10"] < scifact["documents", "nDCG@10"] < scifact["both", "nDCG@10"]
     assert scifact["bm25", "nDCG@10"] < scifact["query", "nDCG@10"] < scifact["both", "nDCG@10"]
+
+
+def test_the_recorded_replies_through_the_job_give_the_same_figures(
+    scifact: dict[tuple[str, str], float], tmp_path: Path
+) -> None:
+    """Expand, index, search: from the raw store, every value of the systems with expansions."""
+    store = tmp_path / "phrases"
+    config = read_expand_config(ROOT / "eval_configs" / "expand" / "scifact.toml", f"beir:{DATA}")
+    assert run_shard(config, store, progress=False).tally.statuses == {"ok": 5183}
+    text = (ROOT / "eval_configs" / "scifact.toml").read_text(encoding="utf-8")
+    assert 'expansions = "recorded/scifact/document-phrases.jsonl.gz"' in text
+    experiment = read_experiment(
+        ROOT / "eval_configs" / "scifact.toml", {"scifact": f"beir:{DATA}"}, {"scifact": str(store)}
+    )
+    kept = tuple(system for system in experiment.systems if system.name in ("bm25", "documents", "both"))
+    run_experiment(experiment.model_copy(update={"systems": kept}), tmp_path / "run", progress=False)
+    entries = json.loads((tmp_path / "run" / "results.json").read_text(encoding="utf-8"))
+    found = {
+        (entry["system"], entry["metric"]): entry["value"]
+        for entry in entries
+        if entry["metric"] in ("nDCG@10", "Recall@10", "Recall@100", "Recall@1000")
+    }
+    assert len(found) == 12
+    assert found == {key: scifact[key] for key in found}
 
 
 @pytest.mark.parametrize("control", ["control-documents-shuffled", "control-sketches-shuffled"])
