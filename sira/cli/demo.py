@@ -17,7 +17,10 @@ from sira.tables import text_table
 if TYPE_CHECKING:
     from sira.demo.compare import DemoSystem, Measured
     from sira.demo.data import DemoCollection
+    from sira.lucene.reader import Index
     from sira.records import Ranking, Topic
+
+LIVE_QUESTION = "copy a folder with everything in it"
 
 HELP = "search Python's own documentation by meaning, on recorded replies"
 
@@ -27,12 +30,17 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--phrase", action="append", default=[], metavar="TEXT", help="a phrase the answer may contain; may be repeated"
     )
+    parser.add_argument(
+        "--live", action="store_true", help="ask a small genuine model on this CPU (`make local` installs it)"
+    )
     parser.add_argument("--quiet", action="store_true", help="no progress")
 
 
 def run(arguments: argparse.Namespace) -> int:
     if arguments.phrase and not arguments.question:
         raise InputError("--phrase goes with a question of your own")
+    if arguments.live and arguments.phrase:
+        raise InputError("--live asks a model for the phrases: leave out --phrase")
     from sira.demo.compare import demo_systems
     from sira.demo.data import demo_indexes, load_demo
     from sira.lucene.reader import Index
@@ -45,11 +53,38 @@ def run(arguments: argparse.Namespace) -> int:
     plain, expanded = demo_indexes(collection, cache_folder() / "demo", progress=not arguments.quiet)
     with Index(plain) as first, Index(expanded) as second:
         systems = demo_systems(first, second, collection.sketches)
-        if arguments.question:
+        if arguments.live:
+            _live(arguments.question or LIVE_QUESTION, first, say)
+        elif arguments.question:
             _own_question(arguments.question, arguments.phrase, collection, systems)
         else:
             _comparison(collection, systems, say)
     return 0
+
+
+def _live(question: str, index: Index, say: _Progress) -> None:
+    from sira.demo.live import live
+
+    found = live(index, question, say)
+    print(f"{question!r}, with phrases that a model of 135 million parameters proposed just now.")
+    print("It is a weak model: this shows how the parts work together, not how good they are.\n")
+    print(f"The model's sketch of the question ({found.sketched.status.value}):")
+    print(verdict_table(found.program, index.document_count))
+    rows = [
+        [
+            str(rank + 1),
+            *(ranking.docids[rank] if rank < len(ranking) else "" for ranking in (found.before, found.after)),
+        ]
+        for rank in range(min(5, max(len(found.before), len(found.after))))
+    ]
+    print(text_table(["rank", "BM25", "with the sketch"], rows))
+    rows = [
+        [document.docid, verdict.phrase, verdict.outcome.value]
+        for document in found.documents
+        for verdict in document.verdicts
+    ]
+    print("The model's phrases for the first documents:")
+    print(text_table(["document", "phrase", "verdict"], rows) if rows else "none\n", end="")
 
 
 class _Progress:

@@ -53,7 +53,9 @@ PACKAGES: dict[str, str] = {
     "datasets": "collections of Hugging Face's",
     "ranx": "metrics and `sira run`",
     "matplotlib": "plots",
-    "vllm": "proposing phrases with a local model",
+    "vllm": "`sira expand` on GPUs",
+    "openai": "models behind an OpenAI-compatible endpoint",
+    "xllamacpp": "a small model on this CPU (`make local`)",
 }
 ENGINE_PYTHON = (3, 12)
 NEEDED = ("numpy", "pydantic", "tqdm", "pyjnius")

@@ -3,18 +3,25 @@
 from __future__ import annotations
 
 import argparse
+import logging
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from tqdm import tqdm
+
 from sira.errors import InputError, NotFoundError
+from sira.records import Status
 
 if TYPE_CHECKING:
     from sira.compile import CompileSettings
     from sira.lucene.reader import Index
     from sira.program import Program
     from sira.records import Sketch, Topic
+
+log = logging.getLogger("sira.cli")
 
 AD_HOC = "q"
 """The qid of a query given on the command line."""
@@ -33,7 +40,7 @@ SETTINGS: Mapping[str, Any] = {
     "contents_weight": 1.0,
     "expansion_weight": 1.0,
 }
-SKETCH: Mapping[str, Any] = {"topics": None, "sketches": None, "phrase": []}
+SKETCH: Mapping[str, Any] = {"topics": None, "sketches": None, "phrase": [], "llm": None, "prompt": None}
 
 
 def add_heap(parser: argparse.ArgumentParser) -> None:
@@ -54,6 +61,12 @@ def add_sketch(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--sketches", type=Path, metavar="FILE", help="sketches of the topics: JSON Lines")
     group.add_argument(
         "--phrase", action="append", default=[], metavar="TEXT", help="a proposed phrase for the query; may be repeated"
+    )
+    group.add_argument(
+        "--llm", metavar="MODEL", help="let a model sketch: `local`, or a TOML file with a [model] table"
+    )
+    group.add_argument(
+        "--prompt", default=SKETCH["prompt"], metavar="NAME", help="its prompt (query-generic; query-brief for local)"
     )
 
 
@@ -137,7 +150,7 @@ def topics_and_sketches(
         topics = [Topic(AD_HOC, query)]
         if arguments.phrase and arguments.sketches:
             raise InputError("give either --phrase or --sketches")
-        if arguments.phrase:
+        if arguments.phrase and arguments.llm is None:
             return topics, {AD_HOC: Sketch(AD_HOC, tuple(SketchPhrase(text) for text in arguments.phrase))}
     else:
         if arguments.phrase:
@@ -146,6 +159,11 @@ def topics_and_sketches(
         twice = [qid for qid, times in Counter(topic.qid for topic in topics).items() if times > 1]
         if twice:
             raise InputError(f"{arguments.topics}: the qid {twice[0]!r} stands twice: make the qids unique")
+    if arguments.llm is not None:
+        if arguments.sketches or arguments.phrase:
+            raise InputError("--llm asks a model for the sketches: leave out --sketches and --phrase")
+        return topics, live_sketches(topics, arguments.llm, arguments.prompt)
+    refuse(arguments, {"prompt": SKETCH["prompt"]}, "it belongs to --llm")
     if arguments.sketches is None:
         return topics, None
     sketches = read_sketches(arguments.sketches)
@@ -153,6 +171,25 @@ def topics_and_sketches(
         asked = f"{AD_HOC!r}, the qid of a query" if query is not None else f"any of the {len(topics)} topics"
         raise InputError(f"{arguments.sketches}: has no sketch of {asked}")
     return topics, sketches
+
+
+def live_sketches(topics: Sequence[Topic], llm: str, prompt: str | None) -> dict[str, Sketch]:
+    """Ask a model for the sketch of each topic; what went wrong with a reply is logged, and its sketch is empty."""
+    from sira.llm import open_generator
+    from sira.llm.settings import read_model
+    from sira.llm.sketches import sketch_topics
+    from sira.prompts import load_prompt
+
+    settings = read_model(llm)
+    chosen = load_prompt(prompt or ("query-brief" if settings.backend == "local" else "query-generic"), side="query")
+    sketches: dict[str, Sketch] = {}
+    with closing(open_generator(settings)) as generator:
+        asked = sketch_topics(topics, generator, chosen, max_tokens=settings.max_tokens, seed=settings.seed)
+        for done in tqdm(asked, total=len(topics), desc="sketches", unit=" topics", disable=len(topics) < 2):
+            sketches[done.sketch.qid] = done.sketch
+            if done.status is not Status.OK:
+                log.warning("topic %r: the sketch is %s %s", done.sketch.qid, done.status, done.detail or "")
+    return sketches
 
 
 def one_topic(topics: list[Topic], qid: str | None) -> Topic:

@@ -86,7 +86,7 @@ def run_shard(
         plan = plan_shard(found, file.read(lambda row: row["status"] in retry), file, update=update)
         session = _Session(config, file, found, plan)
         if plan.todo.any() or read_job(out) is None:
-            with closing(open_model(config.model)) as generator:
+            with closing(open_model(_of_shard(config.model, file))) as generator:
                 identity = task.identity(config, generator.identity)
                 open_job(out, config, identity, shards)
                 session.work(task.with_job(identity), generator, read, progress=progress)
@@ -96,6 +96,13 @@ def run_shard(
             file.add_up(plan.scan)
     write_manifest(out, config, shards)
     return session.result()
+
+
+def _of_shard(model: ModelSettings, file: ShardFile) -> ModelSettings:
+    """A batch job writes and reads a folder; shards that run at once need one each."""
+    if model.backend != "batch-file" or file.shards == 1 or model.replies is None:
+        return model
+    return model.model_copy(update={"replies": model.replies / file.final.stem})
 
 
 class _Session:

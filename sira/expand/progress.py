@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import datetime as dt
 import json
 import os
 import socket
+import threading
 import time
 from collections.abc import Mapping
 from dataclasses import asdict
@@ -17,6 +19,8 @@ from sira.expand.shard import ShardFile, Tally
 from sira.llm.base import Usage
 
 EVERY_SECONDS = 2.0
+HEARTBEAT_SECONDS = 20.0
+"""A reply may take minutes: until the next row the file's time of change says that the process lives."""
 
 
 def now() -> str:
@@ -59,6 +63,13 @@ class Progress:
         earlier = read_progress(self._path) or {}
         self._data: dict[str, Any] = {"shard": file.shard, "shards": file.shards}
         self._sessions: list[dict[str, Any]] = [*earlier.get("sessions", []), self._session]
+        self._ended = threading.Event()
+        threading.Thread(target=self._beat, daemon=True).start()
+
+    def _beat(self) -> None:
+        while not self._ended.wait(HEARTBEAT_SECONDS):
+            with contextlib.suppress(OSError):
+                os.utime(self._path)
 
     @property
     def seconds(self) -> float:
@@ -103,4 +114,6 @@ class Progress:
             json.dump(self._data, stream, indent=1)
             stream.write("\n")
         self._written = time.monotonic()
+        if stopped is not None:
+            self._ended.set()
         return True

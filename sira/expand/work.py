@@ -12,7 +12,7 @@ from sira.errors import EnvironmentFault, InputError
 from sira.expand.config import LimitsConfig
 from sira.expand.survey import Entry
 from sira.expand.task import Fit, Prepared, Task, check_reply_key
-from sira.llm.base import Generator, Reply, Usage
+from sira.llm.base import Finish, Generator, Reply, Usage
 from sira.records import FAILURES, Skip, Status
 
 Row = dict[str, Any]
@@ -45,9 +45,9 @@ class Work:
         if canary:
             self._canary(entries, canary)
         pending = self._converse(self._requests(entries))
-        while self._again and pending is None:
+        while self._again:
             pending = self._converse(self._requests(iter(())))
-        if pending is None and self._in_flight:
+        if self._in_flight:
             key = next(iter(self._in_flight))
             raise EnvironmentFault(
                 f"the backend gave no reply to {len(self._in_flight)} requests (first: {key!r}): "
@@ -84,6 +84,9 @@ class Work:
 
     def _take(self, reply: Reply) -> None:
         check_reply_key(reply, self._in_flight)
+        if reply.finish is Finish.PENDING:
+            del self._in_flight[reply.key]
+            return
         prepared, replies = self._in_flight[reply.key]
         replies.append(reply)
         self.usage += reply.usage

@@ -1,4 +1,4 @@
-"""Language models behind one Protocol: vLLM in process, any OpenAI-compatible endpoint, batch files, recorded replies."""
+"""Language models behind one Protocol: vLLM in process, OpenAI-compatible endpoints, batch files, recorded replies."""
 
 from __future__ import annotations
 

@@ -22,6 +22,8 @@ class Finish(StrEnum):
     """The prompt and `max_tokens` do not fit the context; nothing was generated."""
     ERROR = "error"
     """This request failed for good; `detail` says how."""
+    PENDING = "pending"
+    """Nothing was answered yet: the request waits in a file, and `Generator.pending` says what to do."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +67,7 @@ class Reply:
 
 
 class Tokenizer(Protocol):
-    """Counts and cuts as the model does. A token takes at least one byte of UTF-8 (byte-level and byte-fallback BPE)."""
+    """Counts and cuts as the model does. A token takes at least one byte of UTF-8 (as in byte-level BPE)."""
 
     def count(self, messages: tuple[Message, ...]) -> int:
         """Tokens of the whole prompt, chat template and assistant header included."""
@@ -104,8 +106,8 @@ class Generator(Protocol):
 
     @property
     def pending(self) -> str | None:
-        """After `generate`: None where every request has its reply; else one line that says what to do about those
-        without (a batch file that waits to be run)."""
+        """After `generate`: None where every request was answered; else one line that says what to do about the
+        `PENDING` ones (a batch file that waits to be run)."""
         ...
 
     def generate(self, requests: Iterable[Request]) -> Iterator[Reply]:

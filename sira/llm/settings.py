@@ -7,6 +7,8 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from sira.config import filled, located, read_toml
+
 Backend = Literal["vllm", "openai", "local", "batch-file", "recorded"]
 
 THROUGHPUT_OPTIONS = frozenset(
@@ -75,3 +77,36 @@ class ModelSettings(BaseModel):
         """The sampling as it decides the replies, without what is left at the model's default."""
         names = ("temperature", "top_p", "top_k", "min_p", "repetition_penalty", "seed", "thinking", "structured")
         return {name: value for name in names if (value := getattr(self, name)) is not None}
+
+
+class _ModelFile(BaseModel):
+    """Any TOML file with a `[model]` table, that of an expansion job among them."""
+
+    model: ModelSettings
+
+
+def read_model(spec: str) -> ModelSettings:
+    """`local`, or a TOML file with a `[model]` table; its paths are relative to the file.
+
+    Raises InputError naming the file, the key and the fault.
+    """
+    if spec == "local":
+        return ModelSettings(backend="local")  # pyright: ignore[reportCallIssue]
+    path = Path(spec)
+    return located_model(read_toml(path, _ModelFile).model, path.parent)
+
+
+def located_model(settings: ModelSettings, folder: Path) -> ModelSettings:
+    """The settings with the paths of a TOML file's folder. A `model` or `tokenizer` that is no file stays a name."""
+
+    def place(name: str) -> str:
+        name = filled(name)
+        return str(folder / name) if name and (folder / name).exists() else name
+
+    return settings.model_copy(
+        update={
+            "model": place(settings.model),
+            "tokenizer": None if settings.tokenizer is None else place(settings.tokenizer),
+            "replies": None if settings.replies is None else Path(located(str(settings.replies), folder)),
+        }
+    )

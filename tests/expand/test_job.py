@@ -403,3 +403,24 @@ def test_orders_inside_a_document_reach_the_model_as_data(folder: Folder) -> Non
     folder.run(model)
     assert "$document ${x} $$" in model.asked[0].messages[-1].content
     assert model.asked[0].messages[0].role == "system"
+
+
+def test_documents_of_a_batch_wait_without_a_row_and_the_next_call_takes_their_replies(folder: Folder) -> None:
+    model = 'backend = "batch-file"\nmodel = "m"\nreplies = "batch"'
+    path = folder.path / "batch.toml"
+    path.write_text(f'name = "b"\n[corpus]\nsource = "corpus.jsonl"\n[model]\n{model}\n', encoding="utf-8")
+    config = read_expand_config(path)
+    waiting = run_shard(config, folder.out, progress=False)
+    assert waiting.pending is not None
+    assert "requests without a reply: 4" in waiting.pending
+    assert (waiting.done_now, folder.rows()) == (0, [])
+    requests = (folder.path / "batch" / "requests-00000.jsonl").read_text(encoding="utf-8").splitlines()
+    with (folder.path / "batch" / "replies-0.jsonl").open("w", encoding="utf-8") as replies:
+        for number, line in enumerate(reversed(requests)):
+            message = {"role": "assistant", "content": json.dumps({"phrases": [f"phrase {number}"]})}
+            body = {"choices": [{"index": 0, "message": message, "finish_reason": "stop"}]}
+            row = {"custom_id": json.loads(line)["custom_id"], "response": {"status_code": 200, "body": body}}
+            replies.write(json.dumps(row | {"error": None}) + "\n")
+    done = run_shard(config, folder.out, progress=False)
+    assert (done.pending, done.done_now) == (None, 4)
+    assert [row["phrases"] for row in folder.rows()] == [["phrase 3"], ["phrase 2"], ["phrase 1"], ["phrase 0"]]

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-NAMES = ("requirements", "requirements-build")
+NAMES = ("requirements", "requirements-build", "requirements-local")
 
 
 def entries(text: str) -> list[str]:
@@ -33,7 +33,7 @@ def read(name: str) -> str:
 @pytest.mark.parametrize("name", NAMES)
 def test_every_entry_is_one_version_with_hashes(name: str) -> None:
     lines = entries(read(f"{name}.txt"))
-    assert len(lines) > 5
+    assert len(lines) > 1
     for line in lines:
         head, *hashes = re.split(r"\s+--hash=", line)
         assert re.fullmatch(r"[a-z0-9-]+==[A-Za-z0-9.]+( ; .+)?", head), line
@@ -59,7 +59,7 @@ def test_the_pins_are_those_of_the_names_asked_for(name: str) -> None:
 def test_pyserini_comes_without_what_it_does_not_need() -> None:
     pinned = pins("requirements")
     assert pinned["pyserini"] == "2.3.0"
-    assert not pinned.keys() & {"torch", "transformers", "onnxruntime", "faiss-cpu", "openai"}
+    assert not pinned.keys() & {"torch", "transformers", "onnxruntime", "faiss-cpu"}
 
 
 def test_the_extras_agree_with_the_pins() -> None:
