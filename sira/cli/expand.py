@@ -109,6 +109,7 @@ def _say(result: ShardResult, out: Path) -> int:
     rate = f", {result.done_now / result.seconds:.1f} documents/s" if result.done_now else ""
     print(f"now {result.done_now} in {result.seconds:.1f} s{rate}; {tally.usage.prompt_tokens} prompt tokens, "
           f"{tally.usage.completion_tokens} completion tokens")  # fmt: skip
+    _say_cost(out)
     if result.skipped:
         print(f"sira: {result.skipped} records are no documents or came before: left out", file=sys.stderr)
         for example in result.examples:
@@ -120,6 +121,26 @@ def _say(result: ShardResult, out: Path) -> int:
     if result.pending:
         print(f"sira: {result.pending}", file=sys.stderr)
     return DONE_IN_PART if result.failures or result.pending else 0
+
+
+def _say_cost(out: Path) -> None:
+    """Where the store is whole: what it cost, and what more documents would."""
+    from sira.expand.manifest import read_manifest
+
+    manifest = read_manifest(out)
+    if manifest is None or not manifest["seconds"]:
+        return
+    currency = "" if manifest["price"] is None else f" {manifest['price']['currency']} ({manifest['price']['date']})"
+
+    def cost(value: float | None) -> str:
+        return "price not known" if value is None else f"{value:,.2f}{currency}"
+
+    print(f"in all {manifest['seconds']:,.0f} s, {manifest['gpu_seconds']:,.0f} GPU seconds, {cost(manifest['cost'])}")
+    for line in manifest["projections"]:
+        print(
+            f"{line['documents']:,} documents at this rate: {line['hours']:,.1f} hours on one such process, "
+            f"{line['gpu_hours']:,.1f} GPU hours, {cost(line['cost'])}"
+        )
 
 
 def _estimate(config: ExpandConfig, arguments: argparse.Namespace) -> int:

@@ -8,10 +8,10 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from sira.config import filled, located, located_source, read_toml
+from sira.config import located, located_source, read_toml
 from sira.errors import InputError
 from sira.llm.schema import DEFAULT_MAX_CHARACTERS
-from sira.llm.settings import ModelSettings
+from sira.llm.settings import ModelSettings, located_model
 
 
 class _Strict(BaseModel):
@@ -74,20 +74,14 @@ def read_expand_config(path: str | Path, corpus: str | None = None, changes: Seq
     """
     path = Path(path)
     config = read_toml(path, ExpandConfig, changes)
-    folder, model, prompt = path.parent, config.model, config.prompt
+    folder, prompt = path.parent, config.prompt
     try:
         updates = {
             "corpus": config.corpus.model_copy(
                 update={"source": corpus or located_source(config.corpus.source, folder)}
             ),
             "prompt": prompt.model_copy(update={"name": _prompt(prompt.name, folder)}),
-            "model": model.model_copy(
-                update={
-                    "model": _model(model.model, folder),
-                    "tokenizer": None if model.tokenizer is None else _model(model.tokenizer, folder),
-                    "replies": None if model.replies is None else Path(located(str(model.replies), folder)),
-                }
-            ),
+            "model": located_model(config.model, folder),
         }
     except InputError as error:
         raise InputError(f"{path}: {error}") from None
@@ -96,9 +90,3 @@ def read_expand_config(path: str | Path, corpus: str | None = None, changes: Seq
 
 def _prompt(name: str, folder: Path) -> str:
     return located(name, folder) if name.endswith(".toml") else name
-
-
-def _model(name: str, folder: Path) -> str:
-    """A folder or file beside the TOML, or a model's name as it stands."""
-    name = filled(name)
-    return str(folder / name) if name and (folder / name).exists() else name

@@ -15,6 +15,7 @@ from sira.errors import InputError
 from sira.expand.arrays import count
 from sira.expand.config import ExpandConfig
 from sira.expand.identity import check_job, open_job, read_job
+from sira.expand.manifest import FILE as MANIFEST
 from sira.expand.manifest import write_manifest
 from sira.expand.plan import Plan, plan_shard
 from sira.expand.progress import Progress
@@ -24,9 +25,6 @@ from sira.expand.task import Task, fit_for
 from sira.expand.work import Work
 from sira.llm import Generator, ModelSettings, Usage, open_generator
 from sira.records import FAILURES, Record
-
-REPLAYED = ("recorded", "batch-file")
-"""Backends whose replies are there already: they get no canary."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,7 +119,7 @@ class _Session:
         self._begin(generator.facts)
         work = Work(task, generator, fit_for(task, generator), config.limits, self._write)
         entries = self._entries(read)
-        canary = 0 if config.model.backend in REPLAYED else config.limits.canary
+        canary = config.limits.canary if task.live else 0
         done = len(self._found) - count(self._plan.todo)
         with tqdm(total=len(self._found), initial=done, desc=file.final.name, unit=" docs", disable=not progress,
                   mininterval=0.5) as bar:  # fmt: skip
@@ -136,6 +134,7 @@ class _Session:
     def _begin(self, facts: Any) -> None:
         facts = dict(facts)
         told = {"backend": self._config.model.backend, "gpus": facts.pop("gpus", 0), "facts": facts}
+        (self._file.final.parent / MANIFEST).unlink(missing_ok=True)  # its totals do not hold any more
         self._file.compact(self._plan.scan)
         self._progress = Progress(self._file, told)
 

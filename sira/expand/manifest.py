@@ -36,6 +36,14 @@ def write_manifest(out: Path, config: ExpandConfig, shards: int) -> dict[str, An
     return manifest
 
 
+def read_manifest(out: Path) -> dict[str, Any] | None:
+    """The manifest of a store; None where it is not whole yet."""
+    try:
+        return json.loads((out / FILE).read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        return None
+
+
 def _manifest(parts: list[dict[str, Any]], job: dict[str, Any], config: ExpandConfig) -> dict[str, Any]:
     sessions = [session for part in parts for session in part["sessions"]]
     usage = sum((Usage(**session["usage"]) for session in sessions), Usage())

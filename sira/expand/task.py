@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from sira.errors import InputError
 from sira.expand.config import ExpandConfig
-from sira.expand.ids import fingerprint, hash64, seed_of
+from sira.expand.ids import MAX_SEED, fingerprint, hash64, seed_of
 from sira.llm.base import Finish, Generator, Reply, Request, Tokenizer, Usage
-from sira.llm.parsing import Parsed, ReplyLimits, parse_phrases
+from sira.llm.parsing import SENTENCE_FACTOR, Parsed, ReplyLimits, parse_phrases
 from sira.llm.schema import phrases_schema, worst_case_tokens
 from sira.prompts import Prompt, load_prompt
 from sira.records import Document, Message, Status
 
+REPLAYED = ("recorded", "batch-file")
+"""Backends whose replies are there already: a canary or another seed tells nothing."""
 _SLACK = 8
 """Tokens that a tokenizer may add where a text meets the template."""
 
@@ -31,7 +33,8 @@ class Prepared:
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """Prompt, limits and sampling of a job. `job` is the fingerprint that every row carries."""
+    """Prompt, limits and sampling of a job. `job` is the fingerprint that every row carries; `live` says that a model
+    answers, so that another seed gives another reply."""
 
     prompt: Prompt
     limits: ReplyLimits
@@ -40,6 +43,7 @@ class Task:
     system_role: bool
     seed: int
     keep_raw: bool
+    live: bool = True
     job: str = ""
     schema: Mapping[str, Any] = field(default_factory=dict[str, Any])
 
@@ -49,7 +53,7 @@ class Task:
         prompt = load_prompt(config.prompt.name, side="document").with_limits(
             max_phrases=config.prompt.max_phrases, max_words=config.prompt.max_words
         )
-        limits = ReplyLimits(prompt.max_phrases, config.prompt.max_characters)
+        limits = ReplyLimits(prompt.max_phrases, config.prompt.max_characters, SENTENCE_FACTOR * prompt.max_words)
         return cls(
             prompt=prompt,
             limits=limits,
@@ -58,6 +62,7 @@ class Task:
             system_role=config.prompt.system_role,
             seed=config.model.seed,
             keep_raw=config.keep_raw,
+            live=config.model.backend not in REPLAYED,
             schema=phrases_schema(limits.max_phrases, limits.max_characters),
         )
 
@@ -107,8 +112,12 @@ class Task:
         return parse_phrases(reply.text, reply.finish, self.limits)
 
     def again(self, prepared: Prepared, reply: Reply, context_tokens: int | None) -> Prepared | None:
-        """The same request with twice the tokens, where the reply was cut off and there is room; None otherwise."""
-        if reply.finish is not Finish.LENGTH or self.parse(reply).status is not Status.TRUNCATED:
+        """The second request, where one may help: twice the tokens for a reply that was cut off (if there is room),
+        another seed for one that is no JSON. None otherwise."""
+        status = self.parse(reply).status
+        if status is Status.UNPARSABLE and self.live:
+            return replace(prepared, request=replace(prepared.request, seed=(prepared.request.seed + 1) % MAX_SEED))
+        if reply.finish is not Finish.LENGTH or status is not Status.TRUNCATED:
             return None
         room = 2 * self.max_tokens
         if context_tokens is not None:
@@ -124,11 +133,8 @@ class Task:
         )
         usage = sum((reply.usage for reply in replies), Usage())
         row = self._row(prepared.request.key, parsed.status, prepared.document, list(parsed.phrases))
-        row["usage"] = {
-            "prompt_tokens": usage.prompt_tokens,
-            "completion_tokens": usage.completion_tokens,
-            "cached_tokens": usage.cached_tokens,
-        }
+        if usage != Usage():  # recorded replies have none
+            row["usage"] = asdict(usage)
         optional = {
             "attempts": len(replies) if len(replies) > 1 else None,
             "cut": prepared.cut or None,

@@ -17,7 +17,7 @@ THROUGHPUT_OPTIONS = frozenset(
         "gpu_memory_utilization", "swap_space", "cpu_offload_gb", "max_num_seqs", "max_num_batched_tokens",
         "enforce_eager", "enable_prefix_caching", "enable_chunked_prefill", "block_size", "disable_log_stats",
         "distributed_executor_backend", "load_format", "download_dir", "compilation_config", "speculative_config",
-        "attention_backend", "seed",
+        "attention_backend", "seed", "spec_method", "spec_model", "spec_tokens", "kv_cache_memory_bytes",
     }
 )  # fmt: skip
 """Engine options that change the speed and not what the replies mean; every other one belongs to a job's identity."""

@@ -263,6 +263,26 @@ def test_a_reply_that_stays_truncated_keeps_its_complete_phrases(folder: Folder)
     }
 
 
+def test_a_reply_that_is_no_json_is_tried_once_more_with_another_seed(folder: Folder) -> None:
+    seeds: list[int] = []
+
+    def answer(request: Request) -> Reply:
+        if request.key == "b":
+            seeds.append(request.seed)
+        return Reply("b", "oops") if request.key == "b" and len(seeds) < 2 else phrases(request)
+
+    folder.run(AnsweringModel(answer), no_canary(folder))
+    assert seeds == [seeds[0], seeds[0] + 1]
+    assert (folder.rows()[1]["status"], folder.rows()[1]["attempts"]) == ("ok", 2)
+
+
+def test_a_reply_that_stays_no_json_is_a_failed_row(folder: Folder) -> None:
+    model = AnsweringModel(lambda request: Reply("b", "oops") if request.key == "b" else phrases(request))
+    folder.run(model, no_canary(folder))
+    assert [request.key for request in model.asked].count("b") == 2
+    assert (folder.rows()[1]["status"], folder.rows()[1]["attempts"]) == ("unparsable", 2)
+
+
 def test_one_bad_prompt_costs_one_row(folder: Folder) -> None:
     def answer(request: Request) -> Reply:
         return Reply("b", "", Finish.TOO_LONG, detail="50000 tokens") if request.key == "b" else phrases(request)
