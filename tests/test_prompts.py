@@ -21,11 +21,14 @@ from sira.prompts import Prompt, load_prompt, prompt_labels, prompt_names, promp
 from sira.records import Message
 
 ROOT = Path(__file__).resolve().parents[1]
-FAMILIES = ("argument", "citation", "claim", "duplicate", "factoid", "finance", "generic", "multihop")
+BRIEF = "brief"
+"""The family without a worked example and a sentence about orders: very small models repeat examples and rules."""
+FAMILIES = ("argument", BRIEF, "citation", "claim", "duplicate", "factoid", "finance", "generic", "multihop")
 
 # Stores and caches name these digests: a changed text is a new file with the next version.
 DIGESTS = {
     "document-argument-1": "f498b6bc65a24400708aac4c6ac023b3c55f5624737e3ccef49960316183879f",
+    "document-brief-1": "172b9dbd7388176b3aab3574df318a7df473e9331720fb1c9cc4484f6a9f860a",
     "document-citation-1": "11ddebe01e2379e9f8363cb06e6eb026ae604f6200ed8873bab7ffa083afdaaf",
     "document-claim-1": "9b94255b62c3f4ff6c737dd97daf7a3322e5b81ecad3740986ec3e798a5b455d",
     "document-duplicate-1": "a89c5dfb823ea9ebf13a6f65881a6d707c4b7157c1150593dfa9fea6097151eb",
@@ -34,6 +37,7 @@ DIGESTS = {
     "document-generic-1": "285c86f5c24fa3d8a164809e77cd90f314e9954ec4ab8a06309d4c30491bd9a4",
     "document-multihop-1": "6bd7add6a9bdc72e17218dea34a08073e8c4dfe7e8b4bbc8ca117517a7c186a9",
     "query-argument-1": "494895b8e144322dda29b12efad57a8749fa1e520596919b15b38cafe1f2e0cc",
+    "query-brief-1": "449db5509f639afa05d4b3f41a1b67f340aacc079419c2965f5c094caa60078d",
     "query-citation-1": "ba1fbe300695741ac17a929fd41ee9d452259916418fddb97741b1e8413e4f64",
     "query-claim-1": "c587e4d3b9f9083c3e8a1fc8d28ef148bc1edbdc5725e5d5aea64c9df8c74f84",
     "query-duplicate-1": "b994ef8c96b31d9926d517a11e0b05ec962889a747355e58a5d478ffd0d6547d",
@@ -42,6 +46,8 @@ DIGESTS = {
     "query-generic-1": "8a367cc8dc4d8bf762fc4022593e451147ea4a107b042bd184b8194171bd2995",
     "query-multihop-1": "0ca9b1139107114d299b44587c04259dd31241f23501730f7be3327b03280198",
 }
+
+FULL = [label for label in DIGESTS if f"-{BRIEF}-" not in label]
 
 OWN = """\
 name = "mine"
@@ -101,10 +107,20 @@ def test_a_shipped_prompt_is_what_its_file_name_says(label: str) -> None:
     assert prompt.label == prompt_path(label).stem == label
     assert prompt.name == f"{prompt.side}-{prompt.family}"
     assert load_prompt(prompt.name, side=prompt.side) == prompt
-    assert (prompt.max_phrases, prompt.max_words) == (10 if prompt.side == "document" else 12, 4)
+    most = 8 if prompt.family == BRIEF else 10 if prompt.side == "document" else 12
+    assert (prompt.max_phrases, prompt.max_words) == (most, 4)
 
 
-@pytest.mark.parametrize("label", prompt_labels())
+@pytest.mark.parametrize("label", [f"{side}-{BRIEF}-1" for side in ("document", "query")])
+def test_a_brief_prompt_states_its_limits_and_its_reply_in_few_words(label: str) -> None:
+    prompt = load_prompt(label)
+    assert prompt.user == f"${prompt.side}"
+    assert len(prompt.system.split()) <= 50
+    assert 'A JSON list "phrases" of at most $max_phrases strings of 1 to $max_words words.' in prompt.system
+    assert not re.search(r"\b(example|orders?)\b", prompt.system, re.IGNORECASE)
+
+
+@pytest.mark.parametrize("label", FULL)
 def test_a_shipped_prompt_states_limits_reply_and_that_the_text_is_data(label: str) -> None:
     prompt = load_prompt(label)
     assert prompt.user == f"${prompt.side}"
@@ -119,7 +135,7 @@ def test_a_shipped_prompt_states_limits_reply_and_that_the_text_is_data(label: s
         assert re.search(r"Never guess [^.]*\b(numbers?|amounts)\b", flowing)
 
 
-@pytest.mark.parametrize("label", prompt_labels())
+@pytest.mark.parametrize("label", FULL)
 def test_the_example_in_a_shipped_prompt_obeys_its_rules(label: str) -> None:
     prompt = load_prompt(label)
     example = re.search(r"^Example \w+: (.+)\nExample reply, shortened: (.+)\Z", prompt.system, re.MULTILINE)

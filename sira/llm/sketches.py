@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from sira.errors import EnvironmentFault
 from sira.llm.base import Finish, Generator, Request, Usage
-from sira.llm.parsing import ReplyLimits, parse_phrases
+from sira.llm.parsing import SENTENCE_FACTOR, ReplyLimits, parse_phrases
 from sira.llm.schema import DEFAULT_MAX_CHARACTERS, phrases_schema, worst_case_tokens
 from sira.prompts import Prompt
 from sira.records import Sketch, SketchPhrase, Status, Topic
@@ -31,7 +31,7 @@ def sketch_topics(
     A topic without text is not sent and gets an empty sketch. Topics need distinct qids. Raises EnvironmentFault where
     the model is gone or gives no reply.
     """
-    limits = ReplyLimits(prompt.max_phrases, DEFAULT_MAX_CHARACTERS)
+    limits = ReplyLimits(prompt.max_phrases, DEFAULT_MAX_CHARACTERS, SENTENCE_FACTOR * prompt.max_words)
     schema = phrases_schema(limits.max_phrases, limits.max_characters)
     tokens = max_tokens or worst_case_tokens(limits.max_phrases, limits.max_characters)
     asked = {topic.qid for topic in topics if topic.text.strip()}

@@ -126,7 +126,7 @@ def wait_for_output(client: Any) -> None:
     RuntimeError then.
     """
     outputs, resources = getattr(client, "outputs_queue", None), getattr(client, "resources", None)
-    if outputs is None or not hasattr(resources, "engine_dead"):
+    if outputs is None or resources is None:
         return
     with outputs.not_empty:
         while not outputs.not_empty.wait_for(lambda: outputs.queue, _SECONDS_BETWEEN_CHECKS):

@@ -207,6 +207,44 @@ def test_limits_count_from_one(limits: tuple[int, int]) -> None:
         ReplyLimits(*limits)
 
 
+def test_a_phrase_of_too_many_words_is_over_long() -> None:
+    three = ReplyLimits(3, 64, max_words=3)
+    items = [
+        "glaze",
+        "one two three",
+        " one \n two\u00a0three\t",
+        "one two three four",
+        "界 釉 窯 土",
+        "kiln-wash, dry pot",
+    ]
+    text = json.dumps({"phrases": items})
+    expected = ("glaze", "one two three", "one two three")
+    assert parsed(text, limits=three) == ok(*expected, over_long=2, over_quota=1)
+    assert parsed(text[:-1], limits=three) == salvaged(*expected, over_long=2, over_quota=1)
+    assert parsed(text, limits=ReplyLimits(6, 64)) == ok(
+        *expected, "one two three four", "界 釉 窯 土", "kiln-wash, dry pot"
+    )
+
+
+def test_either_limit_alone_makes_a_phrase_over_long_and_it_counts_once() -> None:
+    limits = ReplyLimits(9, 8, max_words=2)
+    assert parsed('["a b", "a b c", "kilnwash9", "kiln wash pot", "kilnwash"]', limits=limits) == ok(
+        "a b", "kilnwash", over_long=3
+    )
+
+
+def test_sentences_alone_are_no_phrases() -> None:
+    rule = "at most eight strings of one to four words"
+    assert parsed(json.dumps([rule, rule]), limits=ReplyLimits(8, 64, 8)) == without(Status.EMPTY, over_long=2)
+
+
+def test_a_limit_of_words_counts_from_one() -> None:
+    assert parsed('["a", "a b"]', limits=ReplyLimits(2, 64, 1)) == ok("a", over_long=1)
+    with pytest.raises(InputError) as caught:
+        ReplyLimits(12, 64, 0)
+    assert str(caught.value) == "limits of a reply: max_words = 0: it counts from 1, None sets no limit"
+
+
 @pytest.mark.parametrize(
     "text",
     [
@@ -365,7 +403,10 @@ def test_damaged_replies_never_give_the_beginning_of_a_phrase() -> None:
     assert statuses >= {Status.OK, Status.TRUNCATED, Status.UNPARSABLE}
 
 
-@given(st.text(st.sampled_from("\"'\\,[]{}:<>/|think` \nu0d8界"), max_size=60), st.sampled_from(list(Finish)))
+@given(
+    st.text(st.sampled_from("\"'\\,[]{}:<>/|think` \nu0d8界"), max_size=60),
+    st.sampled_from([finish for finish in Finish if finish is not Finish.PENDING]),
+)
 def test_no_text_raises_and_quotas_hold(text: str, finish: Finish) -> None:
     found = parsed('{"phrases":["a",' + text, finish, ReplyLimits(2, 5))
     assert len(found.phrases) <= 2
@@ -412,3 +453,9 @@ def test_what_stands_beyond_a_million_characters_is_not_read() -> None:
     assert parsed(" Well. " * 142_858 + '{"phrases":["a b"]}').phrases == ()
     assert parsed('Well: {"phrases":["a b", "c" ' + " " * 1_000_000 + "x").phrases == ("a b",)
     assert parsed("<think>" + "Well. " * 200_000 + '</think>{"phrases":["a b"]}') == ok("a b")
+
+
+def test_a_phrase_with_a_broken_letter_is_no_text() -> None:
+    """A decoder that counts an invalid sequence of bytes as one character writes U+FFFD."""
+    parsed = parse_phrases('{"phrases": ["kiln \ufffdash", "kiln wash"]}', Finish.STOP, ReplyLimits(10, 64))
+    assert (parsed.status, parsed.phrases, parsed.dropped) == (Status.OK, ("kiln wash",), {"not_text": 1})
