@@ -16,6 +16,7 @@ import unicodedata
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
+from functools import lru_cache
 from pathlib import Path
 from string import Template
 from typing import Annotated, Any, Literal, get_args
@@ -35,6 +36,7 @@ _CONTROL = re.compile(
     re.IGNORECASE,
 )
 """The control tokens of chat templates in use. A tokenizer would read one inside a document as the end of the turn."""
+_HERE = "\0"
 _LESS_THAN = "<\N{FULLWIDTH LESS-THAN SIGN}\N{SMALL LESS-THAN SIGN}"
 
 
@@ -55,7 +57,7 @@ class Prompt:
     max_words: int
     system: str
     user: str
-    digest: str = field(init=False)
+    digest: str = field(init=False, compare=False)
     """sha256, in hex, of all that a model reads beside the text: limits and tags included, name and version not."""
 
     def __post_init__(self) -> None:
@@ -106,14 +108,21 @@ class Prompt:
         return self._render(text, system_role=system_role)
 
     def _render(self, text: str, *, system_role: bool) -> tuple[Message, ...]:
-        values = {limit: str(getattr(self, limit)) for limit in _LIMITS}
-        system = Template(self.system).substitute(values)
-        user = Template(self.user).substitute(values | {self.side: _enclosed(self.side, text)})
+        system, before, after = _frame(self)
+        user = f"{before}{_enclosed(self.side, text)}{after}"
         if not system:
             return (Message("user", user),)
         if not system_role:
             return (Message("user", f"{system}\n\n{user}"),)
         return (Message("system", system), Message("user", user))
+
+
+@lru_cache(maxsize=32)
+def _frame(prompt: Prompt) -> tuple[str, str, str]:
+    """The system's text, and the user's before and after the text: the same for every text of a job."""
+    values = {limit: str(getattr(prompt, limit)) for limit in _LIMITS}
+    before, after = Template(prompt.user).substitute(values | {prompt.side: _HERE}).split(_HERE)
+    return Template(prompt.system).substitute(values), before, after
 
 
 def _enclosed(word: str, text: str) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
+from functools import lru_cache
 from typing import Any
 
 from sira.errors import InputError
@@ -109,7 +110,7 @@ class Task:
         return self.prompt.render_document(text, system_role=self.system_role)
 
     def parse(self, reply: Reply) -> Parsed:
-        return parse_phrases(reply.text, reply.finish, self.limits)
+        return _parsed(reply.text, reply.finish, self.limits)
 
     def again(self, prepared: Prepared, reply: Reply, context_tokens: int | None) -> Prepared | None:
         """The second request, where one may help: twice the tokens for a reply that was cut off (if there is room),
@@ -158,6 +159,12 @@ class Task:
     def _row(self, docid: str, status: Status, document: str, phrases: list[str]) -> dict[str, Any]:
         provenance = {"job": self.job, "prompt": self.prompt.digest[:16], "document": document}
         return {"docid": docid, "status": status.value, "phrases": phrases, "provenance": provenance}
+
+
+@lru_cache(maxsize=8)
+def _parsed(text: str, finish: Finish, limits: ReplyLimits) -> Parsed:
+    """A reply is asked about twice: whether to try again, and for its row."""
+    return parse_phrases(text, finish, limits)
 
 
 class Fit:
