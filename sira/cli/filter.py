@@ -13,8 +13,8 @@ from sira.cli.options import add_heap, refuse, use_heap
 from sira.errors import InputError
 
 if TYPE_CHECKING:
-    from sira.expand.policy import Policy
-    from sira.expand.vocabulary import Vocabulary
+    from sira.filters.policy import Policy
+    from sira.filters.vocabulary import Vocabulary
 
 HELP = "drop the proposed phrases that are known, common or forbidden"
 
@@ -57,8 +57,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     from sira.corpora.collection import open_collection
-    from sira.expand.filtering import Filter, filter_store
-    from sira.expand.filters import FilterSettings
+    from sira.filters.filtering import Filter, filter_store
+    from sira.filters.rules import FilterSettings
 
     if not arguments.df and not arguments.index:
         unused = {name: SETTINGS[name] for name in ("max_df_ratio", "min_df")}
@@ -86,13 +86,13 @@ def _day(given: str | None) -> dt.date:
 
 
 def _policy(arguments: argparse.Namespace) -> Policy | None:
-    from sira.expand.policy import DEFAULT_POLICY, read_policy
+    from sira.filters.policy import DEFAULT_POLICY, read_policy
 
     return None if arguments.no_policy else read_policy(arguments.policy or DEFAULT_POLICY)
 
 
 def _vocabulary(arguments: argparse.Namespace, stack: contextlib.ExitStack) -> Vocabulary:
-    from sira.expand.vocabulary import index_vocabulary, plain_vocabulary, table_vocabulary
+    from sira.filters.vocabulary import index_vocabulary, plain_vocabulary, table_vocabulary
 
     if arguments.index:
         from sira.lucene.reader import Index

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from sira.errors import InputError
 
 if TYPE_CHECKING:
-    from sira.expand.inspection import Frequencies
+    from sira.inspection.statistics import Frequencies
 
 HELP = "show what an expansion store holds: statuses, phrases, samples"
 
@@ -40,9 +40,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     from sira.corpora.files import replacing
-    from sira.expand.inspect_html import page
-    from sira.expand.inspect_report import report, to_json
-    from sira.expand.inspection import inspect_store
+    from sira.inspection.html import page
+    from sira.inspection.report import report, to_json
+    from sira.inspection.statistics import inspect_store
 
     frequencies = _frequencies(arguments.df) if arguments.df else None
     # Opened first: a page that cannot be written is no news to hear after a long reading.
@@ -69,7 +69,7 @@ def run(arguments: argparse.Namespace) -> int:
 def _frequencies(path: Path) -> Frequencies:
     from sira.analysis.english import analyzer_for
     from sira.corpora.df_table import read_df_table
-    from sira.expand.inspection import Frequencies
+    from sira.inspection.statistics import Frequencies
 
     table = read_df_table(path)
     analyze = analyzer_for(table.analyzer)

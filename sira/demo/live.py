@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from sira.analysis.english import analyze
 from sira.compile import CompileSettings, compile_sketch
 from sira.expand.config import ExpandConfig
-from sira.expand.filters import FilterSettings, Rules, holder_of_terms, judge
 from sira.expand.task import Task, fit_for
+from sira.filters.rules import FilterSettings, Rules, holder_of_terms, judge
 from sira.llm import Generator, ModelSettings, open_generator
 from sira.llm.sketches import Sketched, sketch_topics
 from sira.lucene.reader import Index

@@ -90,8 +90,12 @@ class VllmGenerator:
         """What the SamplingParams of every request hold beside its own seed, bound on tokens and schema."""
         return dict(self._sampling)
 
-    @cached_property
+    @property
     def identity(self) -> Mapping[str, Any]:
+        return self._identity
+
+    @cached_property
+    def _identity(self) -> Mapping[str, Any]:
         """Model, revision (and the commit it stood for), dtype and quantization as resolved, options beside speed."""
         model = self._options["model"]
         found: dict[str, Any] = {
@@ -109,8 +113,12 @@ class VllmGenerator:
         named["engine"] = {name: _jsonable(self._options[name]) for name in sorted(unnamed)}
         return named
 
-    @cached_property
+    @property
     def facts(self) -> Mapping[str, Any]:
+        return self._facts
+
+    @cached_property
+    def _facts(self) -> Mapping[str, Any]:
         """Versions, device, limits of the engine, and the GPU where there is one."""
         platform = import_module("vllm.platforms").current_platform
         facts = {

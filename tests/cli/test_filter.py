@@ -17,10 +17,10 @@ import pytest
 from sira.analysis.english import analyze
 from sira.cli import filter as cli_filter
 from sira.corpora.df_table import read_df_table, write_df_table
-from sira.expand import filtering
-from sira.expand.filters import FilterSettings
 from sira.expand.identity import SCHEMA_VERSION
 from sira.expand.store import read_expansions
+from sira.filters import filtering
+from sira.filters.rules import FilterSettings
 
 from .conftest import DOCUMENTS, Sira, write_rows
 

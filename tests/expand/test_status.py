@@ -12,9 +12,9 @@ import pytest
 
 from sira.errors import EnvironmentFault, InputError
 from sira.expand.config import read_expand_config
-from sira.expand.inspection import inspect_store
 from sira.expand.job import run_shard
 from sira.expand.status import Sign, State, last_sign, read_status
+from sira.inspection.statistics import inspect_store
 from sira.llm import Reply, Request
 
 from .models import AnsweringModel, phrases

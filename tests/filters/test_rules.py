@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from sira.analysis.english import analyze
 from sira.errors import InputError
-from sira.expand.filters import ORDER, FilterSettings, Rules, holder_of_terms, holder_of_text, judge
+from sira.filters.rules import ORDER, FilterSettings, Rules, holder_of_terms, holder_of_text, judge
 from sira.records import Outcome
 
 DF = {"kiln": 4, "wash": 5, "glaze": 1, "common": 9}

@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from sira import __version__
-from sira.expand.inspect_bins import Bin, even_bins, log_bins
-from sira.expand.inspect_counts import Distribution
-from sira.expand.inspect_report import (
+from sira.inspection.bins import Bin, even_bins, log_bins
+from sira.inspection.counts import Distribution
+from sira.inspection.report import (
     TOKEN_NAMES,
     clipped,
     common_rows,
@@ -22,9 +22,9 @@ from sira.expand.inspect_report import (
     share,
     summary,
 )
-from sira.expand.inspect_rows import StoredRow
-from sira.expand.inspect_svg import Bar, bar_chart, column_chart, safe
-from sira.expand.inspection import Inspection
+from sira.inspection.rows import StoredRow
+from sira.inspection.statistics import Inspection
+from sira.inspection.svg import Bar, bar_chart, column_chart, safe
 from sira.records import FAILURES, Outcome, Status
 
 RAW_CHARACTERS, PHRASE_CHARACTERS = 4000, 300

@@ -1,4 +1,4 @@
-"""From a raw expansion store to a filtered one: the files around the rules of sira.expand.filters.
+"""From a raw expansion store to a filtered one: the files around the rules of sira.filters.rules.
 
 The result is a folder of `phrases.jsonl`, a store like any other, and `filter.json`, which says how it came about. It
 depends on the inputs only, byte for byte. The raw store is read and never changed.
@@ -26,11 +26,11 @@ from sira.analysis import df_bound
 from sira.analysis.english import Analyze
 from sira.corpora.rows import json_rows
 from sira.errors import InputError
-from sira.expand.filters import ORDER, FilterSettings, Holds, Rules, holder_of_terms, holder_of_text, judge
-from sira.expand.joining import DocumentTexts
-from sira.expand.policy import Policy
 from sira.expand.store import read_expansions, store_files, store_fingerprint
-from sira.expand.vocabulary import Vocabulary
+from sira.filters.joining import DocumentTexts
+from sira.filters.policy import Policy
+from sira.filters.rules import ORDER, FilterSettings, Holds, Rules, holder_of_terms, holder_of_text, judge
+from sira.filters.vocabulary import Vocabulary
 from sira.records import Expansion, Outcome, Place, Record, Verdict
 
 PHRASES, MANIFEST = "phrases.jsonl", "filter.json"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from sira.expand.inspect_counts import Distribution
+from sira.inspection.counts import Distribution
 
 MOST_BINS = 20
 

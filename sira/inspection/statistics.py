@@ -17,8 +17,8 @@ from tqdm import tqdm
 
 from sira.analysis import normal_form
 from sira.errors import InputError
-from sira.expand.inspect_counts import DigestCounts, Distribution, digest, tally
-from sira.expand.inspect_rows import (
+from sira.inspection.counts import DigestCounts, Distribution, digest, tally
+from sira.inspection.rows import (
     TOKENS,
     StoredRow,
     StoredRows,

@@ -9,7 +9,7 @@ from pathlib import Path
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sira.expand.joining import DocumentTexts
+from sira.filters.joining import DocumentTexts
 from sira.records import Document, Place, Record, Skip, SkipReason
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from sira.errors import InputError
-from sira.expand.policy import read_policy
+from sira.filters.policy import read_policy
 
 DEFAULT = read_policy()
 

@@ -18,11 +18,11 @@ from hypothesis import strategies as st
 
 from sira.analysis.english import analyze
 from sira.errors import InputError
-from sira.expand.inspect_bins import Bin, even_bins, log_bins
-from sira.expand.inspect_counts import DigestCounts, Distribution, digest
-from sira.expand.inspect_html import page
-from sira.expand.inspect_report import report, share, to_json
-from sira.expand.inspection import CommonPhrase, Frequencies, inspect_store
+from sira.inspection.bins import Bin, even_bins, log_bins
+from sira.inspection.counts import DigestCounts, Distribution, digest
+from sira.inspection.html import page
+from sira.inspection.report import report, share, to_json
+from sira.inspection.statistics import CommonPhrase, Frequencies, inspect_store
 
 ROWS: list[dict[str, Any]] = [
     {

@@ -8,10 +8,10 @@ from typing import Any
 
 from sira.analysis import df_bound
 from sira.expand.gate import DEFAULT_DOCUMENT_MAX_DF_RATIO
-from sira.expand.inspect_bins import Bin, even_bins, log_bins
-from sira.expand.inspect_counts import Distribution
-from sira.expand.inspect_rows import StoredRow
-from sira.expand.inspection import Inspection, RarestWords
+from sira.inspection.bins import Bin, even_bins, log_bins
+from sira.inspection.counts import Distribution
+from sira.inspection.rows import StoredRow
+from sira.inspection.statistics import Inspection, RarestWords
 from sira.tables import printable, text_table
 
 BAR_COLUMNS = 40
