@@ -116,7 +116,10 @@ class Work:
         """The first documents must parse before the job starts; their rows count."""
         first: list[Prepared] = list(islice(self._requests(entries), count))
         replies = list(self._generator.generate(prepared.request for prepared in first))
-        bad = [reply for reply in replies if self._task.parse(reply).status in _NO_JSON]
+        statuses = [self._task.parse(reply).status for reply in replies]
+        # A reply without end may be the document's fault; most of them without end are the decoder's.
+        stray = Status.RUNAWAY if 2 * statuses.count(Status.RUNAWAY) > len(statuses) else None
+        bad = [reply for reply, status in zip(replies, statuses, strict=True) if status in (*_NO_JSON, stray)]
         if bad:
             raise InputError(
                 f"canary: {len(bad)} of the first {len(first)} replies do not parse, so the job did not start; "
@@ -126,7 +129,7 @@ class Work:
             self._take(reply)
 
 
-_NO_JSON = FAILURES - {Status.TOO_LONG}
+_NO_JSON = FAILURES - {Status.TOO_LONG, Status.RUNAWAY}
 
 
 def shown(reply: Reply) -> str:

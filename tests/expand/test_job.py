@@ -335,6 +335,24 @@ def test_the_canary_stops_the_job_and_shows_the_output(folder: Folder) -> None:
     assert len(folder.rows()) == 50
 
 
+@pytest.mark.parametrize(("endless", "starts"), [(4, True), (5, False)])
+def test_a_canary_of_which_most_never_end_stops_the_job(folder: Folder, endless: int, starts: bool) -> None:
+    folder.documents({f"d{number}": "text" for number in range(8)})
+
+    def answer(request: Request) -> Reply:
+        if int(request.key[1:]) < endless:
+            return Reply(request.key, '{"phrases": ["a b"],' + " \n" * 900, Finish.LENGTH)
+        return phrases(request)
+
+    if starts:
+        folder.run(AnsweringModel(answer))
+        assert [row["status"] for row in folder.rows()] == ["runaway"] * 4 + ["ok"] * 4
+        assert folder.rows()[0]["phrases"] == ["a b"]
+    else:
+        with pytest.raises(InputError, match=r"canary: 5 of the first 8 replies do not parse"):
+            folder.run(AnsweringModel(answer))
+
+
 def test_the_rows_of_a_good_canary_count(folder: Folder) -> None:
     folder.documents({f"d{number}": "text" for number in range(50)})
     model = AnsweringModel()
