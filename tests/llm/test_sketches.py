@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator
-from typing import Any, ClassVar
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
 
 import pytest
 
 from sira.errors import EnvironmentFault
-from sira.llm import Finish, Reply, Request, Usage
+from sira.llm import Finish, Reply, Request, Tokenizer, Usage
 from sira.llm.sketches import sketch_topics
 from sira.prompts import load_prompt
 from sira.records import Sketch, SketchPhrase, Status, Topic
@@ -20,13 +20,13 @@ TOPICS = [Topic("q1", "why do pots stick"), Topic("q2", "  "), Topic("q3", "what
 class Model:
     """Answers by qid, last request first."""
 
-    identity: ClassVar[dict[str, Any]] = {}
-    facts: ClassVar[dict[str, Any]] = {}
-    context_tokens = None
-    tokenizer = None
+    context_tokens: int | None = None
+    tokenizer: Tokenizer | None = None
     pending: str | None = None
 
     def __init__(self, texts: dict[str, str]) -> None:
+        self.identity: Mapping[str, Any] = {}
+        self.facts: Mapping[str, Any] = {}
         self.texts = texts
         self.asked: list[Request] = []
 

@@ -1,0 +1,1 @@
+"""One expansion job over many machines: the driver writes the store, workers ask the model."""
