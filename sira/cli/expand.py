@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 HELP = "let a language model propose search phrases for each document of a corpus"
 
-DONE_IN_PART = 3
+DONE_IN_PART = 3  # as in sira.expand.launch, which --help does not import (a test compares them)
 """Exit status where some documents failed or wait for a batch to be run."""
 
 
@@ -26,7 +26,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--out", type=Path, metavar="DIR", help="the expansion store (runs/NAME of the job)")
     parser.add_argument("--corpus", metavar="SOURCE", help="the corpus, in place of the one that the TOML names")
     parser.add_argument(
-        "--set", action="append", default=[], metavar="KEY=VALUE", help="change a key of the TOML: model.temperature=0"
+        "--set",
+        action="append",
+        default=[],
+        metavar="KEY=VALUE",
+        help="change a key of the TOML; paths are relative to it",
     )
     parser.add_argument("--dry-run", action="store_true", help="estimate tokens and price from 200 documents, and end")
     parser.add_argument("--keep-raw", action="store_true", help="rows also hold the replies as the model gave them")
@@ -63,7 +67,9 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.processes:
         from sira.expand.launch import launch
 
-        return launch(config, out, arguments.processes, _command(arguments), progress=not arguments.quiet)
+        status = launch(config, out, arguments.processes, _command(arguments), progress=not arguments.quiet)
+        _say_cost(out)
+        return status
     from sira.expand.job import run_shard
 
     shard, shards = _shard(arguments.shard)
@@ -114,6 +120,8 @@ def _say(result: ShardResult, out: Path) -> int:
         print(f"sira: {result.skipped} records are no documents or came before: left out", file=sys.stderr)
         for example in result.examples:
             print(f"sira:   {example}", file=sys.stderr)
+    if result.damaged:
+        print(f"sira: {result.damaged} damaged lines were left out, and their documents done again", file=sys.stderr)
     if result.removed:
         print(f"sira: {result.removed} rows were of documents that are gone, and went", file=sys.stderr)
     if result.failures:
@@ -146,5 +154,6 @@ def _say_cost(out: Path) -> None:
 def _estimate(config: ExpandConfig, arguments: argparse.Namespace) -> int:
     from sira.expand.estimate import estimate, estimate_table
 
-    print(estimate_table(estimate(config, arguments.out, progress=not arguments.quiet)), end="")
+    store: Path = arguments.out or Path("runs") / config.name
+    print(estimate_table(estimate(config, store, progress=not arguments.quiet)), end="")
     return 0

@@ -31,7 +31,7 @@ from sira.expand.job import ShardResult
 from sira.expand.manifest import FILE as MANIFEST
 from sira.expand.manifest import write_manifest
 from sira.expand.plan import Plan, plan_shard
-from sira.expand.progress import Progress
+from sira.expand.progress import Progress, finished
 from sira.expand.shard import ShardFile
 from sira.expand.survey import Entry, Survey, shard_records, survey
 from sira.expand.task import Task, fit_for
@@ -210,7 +210,7 @@ class _Part:
 
     def complete(self, config: ExpandConfig) -> None:
         """Nothing is left to be asked: give the file its last form where it lacks it."""
-        if self.file.finished and not self.plan.removed:
+        if self.file.finished and not self.plan.removed and finished(self.file):
             self.file.add_up(self.plan.scan)
             return
         self.begin({"backend": config.model.backend, "gpus": 0, "facts": {}})
@@ -218,6 +218,7 @@ class _Part:
 
     def begin(self, told: Mapping[str, Any]) -> None:
         (self.file.final.parent / MANIFEST).unlink(missing_ok=True)  # its totals do not hold any more
+        self.file.add_up(self.plan.scan)
         self.file.compact(self.plan.scan)
         self.progress = Progress(self.file, told)
 
@@ -240,8 +241,8 @@ class _Part:
     def result(self) -> ShardResult:
         seconds = 0.0 if self.progress is None else self.progress.seconds
         return ShardResult(
-            self.file.shard, self.file.shards, len(self.found), self.done, self.plan.removed, self.found.skipped,
-            self.found.examples, self.file.tally, seconds, None,
+            self.file.shard, self.file.shards, len(self.found), self.done, self.plan.removed,
+            self.plan.damaged, self.found.skipped, self.found.examples, self.file.tally, seconds, None,
         )  # fmt: skip
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import io
 import os
+import secrets
 import zlib
 from collections.abc import Generator, Iterator
 from contextlib import contextmanager
@@ -74,7 +75,8 @@ def replacing(path: Path) -> Generator[TextIO]:
         raise InputError(f"{path}: is a folder; give the name of a file")
     if not path.parent.is_dir():
         raise InputError(f"{path}: there is no folder {path.parent}; create it first")
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    # Beside the process's number a random part: containers that share a folder may have the same numbers.
+    temporary = path.with_name(f".{path.name}.{os.getpid()}-{secrets.token_hex(4)}.tmp")
     try:
         stream = temporary.open("w", encoding="utf-8", newline="\n")
     except OSError as error:

@@ -72,11 +72,12 @@ def estimate(config: ExpandConfig, store: Path | None, *, progress: bool = True)
     prompts = [sum(len(message.content) for message in one.request.messages) for one in prepared if one is not None]
     asked = documents - empty
     per_prompt = sum(prompts) / len(prompts) / CHARACTERS_PER_TOKEN
-    rate, per_reply = _measured(store)
+    rate, per_reply, gpus = _measured(store)
     completion = task.limits.max_phrases * TOKENS_PER_PHRASE if per_reply is None else per_reply
     usage = Usage(round(per_prompt * asked), round(completion * asked))
     price = price_of(config.model)
     seconds = None if rate is None else documents / rate
+    unknown = price is not None and price.gpu_hour > 0 and seconds is None
     return Estimate(
         documents=documents,
         empty=empty,
@@ -87,21 +88,23 @@ def estimate(config: ExpandConfig, store: Path | None, *, progress: bool = True)
         worst_completion_tokens=task.max_tokens * asked,
         measured=per_reply is not None,
         seconds=seconds,
-        cost=None if price is None else cost(usage, 0.0, price),
+        cost=None if price is None or unknown else cost(usage, (seconds or 0.0) * gpus, price),
         currency=None if price is None else price.currency,
         price_date=None if price is None else price.date,
     )
 
 
-def _measured(store: Path | None) -> tuple[float | None, float | None]:
-    """(documents a second, completion tokens a document) of the sessions of a store."""
+def _measured(store: Path | None) -> tuple[float | None, float | None, float]:
+    """(documents a second of one process, completion tokens a document, GPUs of a process) of a store's sessions."""
     found = [] if store is None else [read_progress(path) for path in sorted(store.glob("*.progress.json"))]
     sessions = [session for part in found if part is not None for session in part["sessions"]]
     done = sum(session["done"] for session in sessions)
     seconds = sum(session["seconds"] for session in sessions)
     if not done or not seconds:
-        return None, None
-    return done / seconds, sum(session["usage"]["completion_tokens"] for session in sessions) / done
+        return None, None, 0.0
+    tokens = sum(session["usage"]["completion_tokens"] for session in sessions)
+    gpus = sum(session["seconds"] * session["gpus"] for session in sessions) / seconds
+    return done / seconds, tokens / done, gpus
 
 
 def estimate_table(found: Estimate) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import tempfile
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, cast
@@ -11,8 +12,8 @@ from typing import Any, cast
 from sira import __version__
 from sira.errors import InputError
 from sira.expand.config import ExpandConfig
-from sira.expand.ids import fingerprint
 from sira.expand.progress import now
+from sira.expand.task import job_fingerprint
 
 SCHEMA_VERSION = 1
 FILE = "job.json"
@@ -42,21 +43,29 @@ def open_job(folder: Path, config: ExpandConfig, identity: Mapping[str, Any], sh
         "schema_version": SCHEMA_VERSION,
         "name": config.name,
         "identity": dict(identity),
-        "fingerprint": fingerprint(identity),
+        "fingerprint": job_fingerprint(identity),
         "shards": shards,
         "settings": config.model_dump(mode="json"),
         "created": now(),
         "sira": __version__,
     }
     path = folder / FILE
-    temporary = folder / f".{FILE}.{os.getpid()}.tmp"
-    temporary.write_text(json.dumps(job, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+    if path.exists():
+        return check_job(folder, identity, shards)
+    descriptor, temporary = tempfile.mkstemp(prefix=f".{FILE}.", dir=folder)
     try:
-        os.link(temporary, path)
-    except FileExistsError:
-        check_job(folder, identity, shards)
+        with os.fdopen(descriptor, "w", encoding="utf-8") as stream:
+            stream.write(json.dumps(job, indent=1, ensure_ascii=False) + "\n")
+        Path(temporary).chmod(0o644)
+        try:
+            os.link(temporary, path)
+        except FileExistsError:
+            check_job(folder, identity, shards)
+        except OSError:  # a file system without hard links, such as a mounted bucket
+            Path(temporary).replace(path)
     finally:
-        temporary.unlink()
+        Path(temporary).unlink(missing_ok=True)
+    return None
 
 
 def check_job(folder: Path, identity: Mapping[str, Any], shards: int) -> None:
@@ -71,11 +80,28 @@ def check_job(folder: Path, identity: Mapping[str, Any], shards: int) -> None:
         )
     parts = {key: value for key, value in job["identity"].items() if key in identity}
     changes = list(_changes(parts, dict(identity), ""))
+    if not any(change.startswith("prompt.digest") for change in changes):  # the same prompt under another name
+        changes = [change for change in changes if not change.startswith("prompt.name")]
     if changes:
         raise InputError(
             f"{folder}: this store was made otherwise: {'; '.join(changes)}. Set it back, give a new --out, "
             "or --force-new to start a store beside it"
         )
+
+
+def check_model(folder: Path, config: ExpandConfig) -> None:
+    """For a finished store, on which no model is opened: raises InputError where another one is asked for."""
+    job = read_job(folder)
+    if job is None:
+        return
+    before = job["settings"]["model"]
+    for name in ("model", "revision"):
+        was, now_ = before.get(name), getattr(config.model, name)
+        if Path(was or "").name != Path(now_ or "").name:
+            raise InputError(
+                f"{folder}: this store was made otherwise: model.{name} was {json.dumps(was)}, now {json.dumps(now_)}. "
+                "Set it back, give a new --out, or --force-new to start a store beside it"
+            )
 
 
 def _changes(old: Any, new: Any, place: str) -> Iterator[str]:

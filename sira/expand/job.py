@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import closing
+from collections.abc import Generator as Generator_
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -14,23 +15,23 @@ from sira.corpora.collection import open_collection
 from sira.errors import InputError
 from sira.expand.arrays import count
 from sira.expand.config import ExpandConfig
-from sira.expand.identity import check_job, open_job, read_job
+from sira.expand.identity import check_job, check_model, open_job, read_job
 from sira.expand.manifest import FILE as MANIFEST
 from sira.expand.manifest import write_manifest
 from sira.expand.plan import Plan, plan_shard
-from sira.expand.progress import Progress
+from sira.expand.progress import Progress, finished
 from sira.expand.shard import ShardFile, Tally
 from sira.expand.survey import Entry, Survey, shard_records, survey
 from sira.expand.task import Task, fit_for
 from sira.expand.work import Work
 from sira.llm import Generator, ModelSettings, Usage, open_generator
-from sira.records import FAILURES, Record
+from sira.records import Record
 
 
 @dataclass(frozen=True, slots=True)
 class ShardResult:
     """What became of one shard (counted from 0). `done_now` rows were written by this process; `removed` rows had no
-    document any more; `skipped` records are no documents, with `examples` of why.
+    document any more, `damaged` lines were no rows; `skipped` records are no documents, with `examples` of why.
 
     `pending` says what to do about documents that still wait for a batch file; None: every document has its row.
     """
@@ -40,6 +41,7 @@ class ShardResult:
     documents: int
     done_now: int
     removed: int
+    damaged: int
     skipped: int
     examples: tuple[str, ...]
     tally: Tally
@@ -48,7 +50,7 @@ class ShardResult:
 
     @property
     def failures(self) -> int:
-        return sum(count for status, count in self.tally.statuses.items() if status in FAILURES)
+        return self.tally.failures
 
 
 def run_shard(
@@ -83,15 +85,17 @@ def run_shard(
         found = survey(read, shard, shards, duplicates=config.corpus.duplicates, progress=progress)
         plan = plan_shard(found, file.read(lambda row: row["status"] in retry), file, update=update)
         session = _Session(config, file, found, plan)
+        file.add_up(plan.scan)
         if plan.todo.any() or read_job(out) is None:
-            with closing(open_model(_of_shard(config.model, file))) as generator:
+            with session.told(), closing(open_model(_of_shard(config.model, file))) as generator:
                 identity = task.identity(config, generator.identity)
                 open_job(out, config, identity, shards)
                 session.work(task.with_job(identity), generator, read, progress=progress)
-        elif plan.removed or not file.finished:
-            session.complete()
         else:
-            file.add_up(plan.scan)
+            check_model(out, config)
+            if plan.removed or not file.finished or not finished(file):
+                with session.told():
+                    session.complete()
     write_manifest(out, config, shards)
     return session.result()
 
@@ -113,10 +117,25 @@ class _Session:
         self._bar: Any = None
         self._pending: str | None = None
 
+    @contextmanager
+    def told(self) -> Generator_[None]:
+        """Tell the progress file from before the model is opened, which may take minutes, and how it ended."""
+        self._progress = Progress(self._file, {"backend": self._config.model.backend, "gpus": 0, "facts": {}})
+        self._tell()
+        try:
+            yield
+        except BaseException as error:
+            why = "interrupted" if isinstance(error, KeyboardInterrupt) else f"failed: {error}"
+            self._tell(stopped=why[:500])
+            raise
+        self._tell(stopped="finished" if self._pending is None else "pending")
+
     def work(self, task: Task, generator: Generator, read: Callable[[], Iterator[Record]], *, progress: bool) -> None:
         """Let the model answer for every document without a row."""
         config, file = self._config, self._file
-        self._begin(generator.facts)
+        assert self._progress is not None
+        self._progress.learn(generator.facts)
+        self._begin()
         work = Work(task, generator, fit_for(task, generator), config.limits, self._write)
         entries = self._entries(read)
         canary = config.limits.canary if task.live else 0
@@ -124,31 +143,18 @@ class _Session:
         with tqdm(total=len(self._found), initial=done, desc=file.final.name, unit=" docs", disable=not progress,
                   mininterval=0.5) as bar:  # fmt: skip
             self._work, self._bar = work, bar
-            self._watch(lambda: work.run(entries, canary=canary))
+            self._pending = work.run(entries, canary=canary)
+        if self._pending is None:
+            file.finish(self._found.order)
 
     def complete(self) -> None:
         """Give the file its last form: every document has its row."""
-        self._begin({})
-        self._watch(lambda: None)
+        self._begin()
+        self._file.finish(self._found.order)
 
-    def _begin(self, facts: Any) -> None:
-        facts = dict(facts)
-        told = {"backend": self._config.model.backend, "gpus": facts.pop("gpus", 0), "facts": facts}
+    def _begin(self) -> None:
         (self._file.final.parent / MANIFEST).unlink(missing_ok=True)  # its totals do not hold any more
         self._file.compact(self._plan.scan)
-        self._progress = Progress(self._file, told)
-
-    def _watch(self, run: Callable[[], str | None]) -> None:
-        """Run, and leave in the progress file how it ended."""
-        try:
-            self._pending = run()
-            if self._pending is None:
-                self._file.finish(self._found.order)
-        except BaseException as error:
-            why = "interrupted" if isinstance(error, KeyboardInterrupt) else f"failed: {error}"
-            self._tell(stopped=why[:500])
-            raise
-        self._tell(stopped="finished" if self._pending is None else "pending")
 
     def _write(self, row: dict[str, Any]) -> None:
         self._file.append(row)
@@ -194,6 +200,7 @@ class _Session:
             len(self._found),
             0 if self._work is None else self._work.done,
             self._plan.removed,
+            self._plan.damaged,
             self._found.skipped,
             self._found.examples,
             self._file.tally,

@@ -19,22 +19,27 @@ from sira.expand.progress import progress_path, read_progress
 from sira.expand.shard import shard_name
 
 POLL_SECONDS = 0.5
+MOST_PROCESSES = 64
+DONE_IN_PART = 3
+"""Exit status of a process whose shard is done but for documents that failed or wait."""
 
 
 def launch(config: ExpandConfig, out: Path, processes: int, command: Sequence[str], *, progress: bool) -> int:
-    """Run `command` (without --shard and --out) once a shard and wait for all; returns the worst exit status.
+    """Run `command` (without --shard and --out) once a shard and wait for all; returns its exit status: of the
+    first that failed (128 + the signal's number where one ended it), else 3 where a shard is done in part, else 0.
 
     A process that fails does not stop the others: their rows count, and the same command goes on with what is missing.
     Raises InputError where the GPUs do not suffice.
     """
-    if processes < 1:
-        raise InputError(f"--processes {processes}: it counts from 1")
+    if not 1 <= processes <= MOST_PROCESSES:
+        raise InputError(f"--processes {processes}: give 1 to {MOST_PROCESSES}")
     environments = _environments(config, processes)
     children: list[subprocess.Popen[bytes]] = []
     try:
         for shard, environment in enumerate(environments):
             arguments = [*command, "--out", str(out), "--shard", f"{shard + 1}/{processes}", "--quiet"]
-            children.append(subprocess.Popen(arguments, env=environment, stdout=subprocess.DEVNULL))
+            # A process group of its own: Ctrl-C reaches it once, from here.
+            children.append(subprocess.Popen(arguments, env=environment, stdout=subprocess.DEVNULL, process_group=0))
         _watch(children, [out / shard_name(shard, processes) for shard in range(processes)], progress=progress)
     except BaseException:
         for child in children:
@@ -46,7 +51,8 @@ def launch(config: ExpandConfig, out: Path, processes: int, command: Sequence[st
     for shard, status in enumerate(statuses):
         if status:
             print(f"sira: shard {shard + 1}/{processes} ended with status {status}", file=sys.stderr)
-    return max(abs(status) for status in statuses)
+    codes = [128 - status if status < 0 else status for status in statuses]
+    return next((code for code in codes if code not in (0, DONE_IN_PART)), max(codes))
 
 
 def _watch(children: Sequence[subprocess.Popen[bytes]], files: Sequence[Path], *, progress: bool) -> None:

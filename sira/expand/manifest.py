@@ -70,6 +70,7 @@ def _manifest(parts: list[dict[str, Any]], job: dict[str, Any], config: ExpandCo
             "completion_tokens": usage.completion_tokens,
             "cached_tokens": usage.cached_tokens,
         },
+        "engines": _distinct([session["facts"] for session in sessions if session["facts"]]),
         "seconds": round(seconds, 3),
         "gpu_seconds": round(gpu_seconds, 3),
         "price": None if price is None else price.model_dump(),
@@ -96,6 +97,11 @@ def project(
         "completion_tokens": round(share * usage.completion_tokens),
         "cost": None if total is None else round(share * total, 2),
     }
+
+
+def _distinct(facts: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """What the sessions ran on, each once: versions decide what a model says (no engine promises equal text)."""
+    return list({json.dumps(one, sort_keys=True): one for one in facts}.values())
 
 
 def _summed(parts: list[dict[str, Any]], key: str) -> dict[str, int]:

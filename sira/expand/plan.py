@@ -9,7 +9,7 @@ from sira.expand.arrays import Mask, count, find, first_true, where
 from sira.expand.shard import Scan, ShardFile
 from sira.expand.survey import Survey
 
-MANY_REMOVED = 100
+MANY_REMOVED = 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,12 +20,13 @@ class Plan:
     scan: Scan
     removed: int
     changed: int
+    damaged: int
 
 
 def plan_shard(found: Survey, scan: Scan, file: ShardFile, *, update: bool) -> Plan:
     """Join documents and rows.
 
-    Raises InputError for rows whose document has changed, and where more than half of the rows (and over a hundred)
+    Raises InputError for rows whose document has changed, and where more than half of the rows (and over ten)
     have no document any more, which looks like a wrong corpus; `update` accepts both.
     """
     firsts = where(found.first)
@@ -47,4 +48,4 @@ def plan_shard(found: Survey, scan: Scan, file: ShardFile, *, update: bool) -> P
         )
     todo = found.first.copy()
     todo[position[~gone & ~changed]] = False
-    return Plan(todo, scan.without(gone | changed), removed, altered)
+    return Plan(todo, scan.without(gone | changed), removed, altered, scan.damaged)

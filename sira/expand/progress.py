@@ -42,6 +42,12 @@ def read_progress(path: Path) -> dict[str, Any] | None:
     return cast(dict[str, Any], data) if isinstance(data, dict) else None
 
 
+def finished(file: ShardFile) -> bool:
+    """Whether the progress file says so; a kill right after the last row may have kept it from saying it."""
+    found = read_progress(progress_path(file.final))
+    return found is not None and found.get("finished") is True
+
+
 class Progress:
     """The progress file of one shard, and this process's session in it."""
 
@@ -65,6 +71,11 @@ class Progress:
         self._sessions: list[dict[str, Any]] = [*earlier.get("sessions", []), self._session]
         self._ended = threading.Event()
         threading.Thread(target=self._beat, daemon=True).start()
+
+    def learn(self, facts: Mapping[str, Any]) -> None:
+        """What is known once the model is open: GPUs and versions."""
+        facts = dict(facts)
+        self._session |= {"gpus": facts.pop("gpus", 0), "facts": facts}
 
     def _beat(self) -> None:
         while not self._ended.wait(HEARTBEAT_SECONDS):

@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import fcntl
 import json
+import logging
 import os
 import threading
 import time
 from array import array
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, cast
@@ -24,6 +25,9 @@ from sira.expand.arrays import Hashes, Mask, count, find, first_of_each
 from sira.expand.arrays import hashes as as_hashes
 from sira.expand.ids import hash64
 from sira.llm.base import Usage
+from sira.records import FAILURES, Status
+
+log = logging.getLogger("sira.expand")
 
 _encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 SYNC_SECONDS = 5.0
@@ -35,11 +39,17 @@ def shard_name(shard: int, shards: int) -> str:
     return f"shard-{shard:05d}-of-{shards:05d}.jsonl"
 
 
+def failed(row: Mapping[str, Any]) -> bool:
+    """Whether a row counts as a failure: by its status, or cut off before it had a phrase."""
+    return row["status"] in FAILURES or (row["status"] == Status.TRUNCATED and not row["phrases"])
+
+
 @dataclass(slots=True)
 class Tally:
     """What the rows of a shard add up to."""
 
     rows: int = 0
+    failures: int = 0
     statuses: Counter[str] = field(default_factory=Counter[str])
     dropped: Counter[str] = field(default_factory=Counter[str])
     phrases: int = 0
@@ -49,6 +59,7 @@ class Tally:
 
     def add(self, row: dict[str, Any]) -> None:
         self.rows += 1
+        self.failures += failed(row)
         self.statuses[row["status"]] += 1
         self.phrases += len(row["phrases"])
         self.dropped.update(row.get("dropped") or {})
@@ -128,14 +139,17 @@ class ShardFile:
     def compact(self, scan: Scan) -> None:
         """Make the part file hold exactly the rows of a scan, and open it for appending.
 
-        Written under another name and renamed: a kill leaves the old part or the new one.
+        Where rows go, it is written under another name and renamed: a kill leaves the old part or the new one. Where
+        none do, a torn last line is cut.
         """
-        self.tally = Tally()
+        end = int(scan.offsets[-1] + scan.lengths[-1]) if len(scan.offsets) else 0
+        if self.part.exists() and int(scan.lengths.sum()) == end:
+            os.truncate(self.part, end)
+            self._stream = os.open(self.part, os.O_WRONLY | os.O_APPEND)
+            return
         temporary = self.part.with_name(self.part.name + ".new")
         with temporary.open("wb") as target:
-            for line in _spans(self._source, scan.offsets, scan.lengths):
-                self.tally.add(json.loads(line))
-                target.write(line)
+            target.writelines(_spans(self._source, scan.offsets, scan.lengths))
             target.flush()
             os.fsync(target.fileno())
         temporary.replace(self.part)
@@ -202,11 +216,13 @@ def _locked(path: Path) -> int | None:
     lock = os.open(path, os.O_RDWR | os.O_CREAT)
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
+    except BlockingIOError:
         os.close(lock)
         raise InputError(
             f"{path.parent}: another process works on {path.name[1:-5]}: wait for it, or give another --shard"
         ) from None
+    except OSError as error:  # some network file systems have no locks
+        log.warning("%s: no locks here (%s): see to it that no two processes do one shard", path.parent, error.strerror)
     return lock
 
 

@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import lru_cache
+from pathlib import Path
 from typing import Any
 
 from sira.errors import InputError
@@ -34,8 +35,7 @@ class Prepared:
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """Prompt, limits and sampling of a job. `job` is the fingerprint that every row carries; `live` says that a model
-    answers, so that another seed gives another reply."""
+    """Prompt, limits and sampling of a job. `job` is the fingerprint that every row carries."""
 
     prompt: Prompt
     limits: ReplyLimits
@@ -44,7 +44,7 @@ class Task:
     system_role: bool
     seed: int
     keep_raw: bool
-    live: bool = True
+    backend: str = ""
     job: str = ""
     schema: Mapping[str, Any] = field(default_factory=dict[str, Any])
 
@@ -63,12 +63,18 @@ class Task:
             system_role=config.prompt.system_role,
             seed=config.model.seed,
             keep_raw=config.keep_raw,
-            live=config.model.backend not in REPLAYED,
+            backend=config.model.backend,
             schema=phrases_schema(limits.max_phrases, limits.max_characters),
         )
 
+    @property
+    def live(self) -> bool:
+        """Whether a model answers, so that a canary tells something and another seed gives another reply."""
+        return self.backend not in REPLAYED
+
     def identity(self, config: ExpandConfig, model: Mapping[str, Any]) -> dict[str, Any]:
         """What the phrases of a store depend on; `model` is the generator's own identity."""
+        cut = {"context_tokens": config.model.context_tokens, "tokenizer": _name_and_size(config.model.tokenizer)}
         return {
             "model": dict(model),
             "sampling": config.model.sampling(),
@@ -83,11 +89,12 @@ class Task:
                 "max_tokens": self.max_tokens,
                 "max_characters": self.limits.max_characters,
                 "document_characters": self.document_characters,
+                **{key: value for key, value in cut.items() if value is not None},
             },
         }
 
     def with_job(self, identity: Mapping[str, Any]) -> Task:
-        return replace(self, job=fingerprint(identity))
+        return replace(self, job=job_fingerprint(identity))
 
     def prepare(self, document: Document, fit: Fit | None = None) -> Prepared | None:
         """The request for one document, cut by `fit`; None where there is no text to read."""
@@ -116,6 +123,8 @@ class Task:
         """The second request, where one may help: twice the tokens for a reply that was cut off (if there is room),
         another seed for one that is no JSON. None otherwise."""
         status = self.parse(reply).status
+        if self.backend == "recorded":
+            return None
         if status is Status.UNPARSABLE and self.live:
             return replace(prepared, request=replace(prepared.request, seed=(prepared.request.seed + 1) % MAX_SEED))
         if reply.finish is not Finish.LENGTH or status is not Status.TRUNCATED:
@@ -128,9 +137,10 @@ class Task:
         return replace(prepared, request=replace(prepared.request, max_tokens=room))
 
     def row(self, prepared: Prepared, replies: Sequence[Reply]) -> dict[str, Any]:
-        """The row of one document from its replies: the last one, or an earlier one that holds more phrases."""
+        """The row of one document from its replies: of the one that is whole, else of that with most phrases."""
         parsed, reply = max(
-            ((self.parse(reply), reply) for reply in reversed(replies)), key=lambda pair: len(pair[0].phrases)
+            ((self.parse(reply), reply) for reply in replies),
+            key=lambda pair: (pair[0].status is Status.OK, len(set(pair[0].phrases))),
         )
         usage = sum((reply.usage for reply in replies), Usage())
         row = self._row(prepared.request.key, parsed.status, prepared.document, list(parsed.phrases))
@@ -195,6 +205,20 @@ def fit_for(task: Task, generator: Generator) -> Fit | None:
     if generator.tokenizer is None or generator.context_tokens is None:
         return None
     return Fit(task, generator.tokenizer, generator.context_tokens)
+
+
+def job_fingerprint(identity: Mapping[str, Any]) -> str:
+    """Of what decides the phrases: a prompt's digest does, its name does not."""
+    prompt = {key: value for key, value in identity["prompt"].items() if key != "name"}
+    return fingerprint({**identity, "prompt": prompt})
+
+
+def _name_and_size(tokenizer: str | None) -> list[Any] | None:
+    """A tokenizer decides where long documents are cut; a file is known by its name and size, wherever it lies."""
+    if tokenizer is None:
+        return None
+    path = Path(tokenizer)
+    return [path.name, path.stat().st_size if path.is_file() else None]
 
 
 def document_fingerprint(document: Document) -> str:

@@ -10,9 +10,11 @@ from typing import Any
 
 from sira.errors import EnvironmentFault, InputError
 from sira.expand.config import LimitsConfig
+from sira.expand.shard import failed
 from sira.expand.survey import Entry
 from sira.expand.task import Fit, Prepared, Task, check_reply_key
 from sira.llm.base import Finish, Generator, Reply, Usage
+from sira.llm.parsing import Parsed
 from sira.records import FAILURES, Skip, Status
 
 Row = dict[str, Any]
@@ -101,7 +103,7 @@ class Work:
     def _finish(self, row: Row, reply: Reply | None = None) -> None:
         self._write(row)
         self.done += 1
-        if row["status"] in FAILURES and reply is not None:
+        if failed(row) and reply is not None:
             self.failures += 1
             self.example = self.example or shown(reply)
             limits = self._limits
@@ -116,10 +118,15 @@ class Work:
         """The first documents must parse before the job starts; their rows count."""
         first: list[Prepared] = list(islice(self._requests(entries), count))
         replies = list(self._generator.generate(prepared.request for prepared in first))
-        statuses = [self._task.parse(reply).status for reply in replies]
+        replies_parsed = [self._task.parse(reply) for reply in replies]
         # A reply without end may be the document's fault; most of them without end are the decoder's.
-        stray = Status.RUNAWAY if 2 * statuses.count(Status.RUNAWAY) > len(statuses) else None
-        bad = [reply for reply, status in zip(replies, statuses, strict=True) if status in (*_NO_JSON, stray)]
+        endless = [parsed.status is Status.RUNAWAY or barren(parsed) for parsed in replies_parsed]
+        stray = 2 * sum(endless) > len(endless)
+        bad = [
+            reply
+            for reply, parsed, no_end in zip(replies, replies_parsed, endless, strict=True)
+            if parsed.status in _NO_JSON or (stray and no_end)
+        ]
         if bad:
             raise InputError(
                 f"canary: {len(bad)} of the first {len(first)} replies do not parse, so the job did not start; "
@@ -130,6 +137,11 @@ class Work:
 
 
 _NO_JSON = FAILURES - {Status.TOO_LONG, Status.RUNAWAY}
+
+
+def barren(parsed: Parsed) -> bool:
+    """Cut off before the first phrase was complete, as by thinking that never ends."""
+    return parsed.status is Status.TRUNCATED and not parsed.phrases
 
 
 def shown(reply: Reply) -> str:

@@ -76,7 +76,8 @@ class ModelSettings(BaseModel):
     def sampling(self) -> dict[str, Any]:
         """The sampling as it decides the replies, without what is left at the model's default."""
         names = ("temperature", "top_p", "top_k", "min_p", "repetition_penalty", "seed", "thinking", "structured")
-        return {name: value for name in names if (value := getattr(self, name)) is not None}
+        found = {name: value for name in names if (value := getattr(self, name)) is not None}
+        return found | ({"extra_body": self.extra_body} if self.extra_body else {})
 
 
 class _ModelFile(BaseModel):

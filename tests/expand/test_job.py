@@ -462,3 +462,91 @@ def test_documents_of_a_batch_wait_without_a_row_and_the_next_call_takes_their_r
     done = run_shard(config, folder.out, progress=False)
     assert (done.pending, done.done_now) == (None, 4)
     assert [row["phrases"] for row in folder.rows()] == [["phrase 3"], ["phrase 2"], ["phrase 1"], ["phrase 0"]]
+
+
+def test_replies_cut_off_before_their_first_phrase_count_as_failures(folder: Folder) -> None:
+    """As of a model that thinks until its limit."""
+    folder.documents({f"d{number:04}": "text" for number in range(300)})
+    model = AnsweringModel(lambda request: Reply(request.key, "<think> hm", Finish.LENGTH, Usage(10, 50)))
+    with pytest.raises(InputError, match="canary: 8 of the first 8"):
+        folder.run(model)
+    with pytest.raises(InputError, match="200 of 200 documents failed"):
+        folder.run(model, no_canary(folder))
+    assert json.loads((folder.out / "shard-00000-of-00001.progress.json").read_text())["statuses"] == {"truncated": 200}
+
+
+@pytest.mark.parametrize(
+    ("change", "named"),
+    [
+        ("model.extra_body={temperature=2.0}", 'sampling.extra_body was null, now {"temperature": 2.0}'),
+        ("model.context_tokens=512", "limits.context_tokens was null, now 512"),
+    ],
+)
+def test_what_an_endpoint_is_told_beside_the_sampling_belongs_to_the_job(
+    folder: Folder, change: str, named: str
+) -> None:
+    folder.run()
+    with pytest.raises(InputError) as caught:
+        folder.run(config=folder.config(changes=[change]))
+    assert named in str(caught.value)
+
+
+def test_a_finished_store_refuses_another_model_although_none_is_opened(folder: Folder) -> None:
+    folder.run()
+    with pytest.raises(InputError, match=r'model\.model was "m", now "other"'):
+        folder.run(config=folder.config(changes=["model.model=other"]))
+    folder.run(config=folder.config(changes=["model.base_url='http://127.0.0.1:1/v1'", "model.concurrency=3"]))
+
+
+def test_the_same_prompt_under_another_name_goes_on(folder: Folder) -> None:
+    folder.run()
+    own = folder.path / "own.toml"
+    source = Path(__file__).parents[2] / "prompts" / "document-generic-1.toml"
+    own.write_text(source.read_text(encoding="utf-8").replace('"document-generic"', '"mine"'), encoding="utf-8")
+    folder.run(config=folder.config(changes=["prompt.name=own.toml"]))
+
+
+def test_a_kill_between_the_last_row_and_the_manifest_is_mended_by_the_next_run(folder: Folder) -> None:
+    folder.run()
+    progress = folder.out / "shard-00000-of-00001.progress.json"
+    told = json.loads(progress.read_text())
+    progress.write_text(json.dumps(told | {"finished": False}))
+    (folder.out / "manifest.json").unlink()
+    model = AnsweringModel()
+    folder.run(model)
+    assert model.asked == []
+    assert json.loads((folder.out / "manifest.json").read_text())["documents"] == 4
+
+
+def test_a_whole_reply_counts_more_than_a_longer_broken_one(folder: Folder) -> None:
+    def answer(request: Request) -> Reply:
+        if request.max_tokens == 50:
+            return Reply(request.key, '{"phrases": ["kiln", "kiln", "kiln", "kiln", "gl', Finish.LENGTH)
+        return Reply(request.key, '{"phrases": ["kiln", "glaze", "ash"]}')
+
+    folder.run(AnsweringModel(answer), folder.config(model="max_tokens = 50"))
+    assert folder.rows()[0]["phrases"] == ["kiln", "glaze", "ash"]
+    assert folder.rows()[0]["status"] == "ok"
+
+
+def test_a_file_system_without_hard_links_will_do(folder: Folder, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: object) -> None:
+        raise PermissionError(1, "Operation not permitted")
+
+    monkeypatch.setattr("os.link", refuse)
+    folder.run()
+    assert json.loads((folder.out / "job.json").read_text())["name"] == "job"
+    assert [path.name for path in folder.out.iterdir() if "tmp" in path.name or path.name.startswith(".job")] == []
+
+
+def test_the_progress_file_tells_of_the_session_while_the_model_opens(folder: Folder) -> None:
+    progress = folder.out / "shard-00000-of-00001.progress.json"
+
+    def open_model(_: object) -> AnsweringModel:
+        told = json.loads(progress.read_text())
+        assert (told["documents"], told["done"], told["sessions"][0]["stopped"]) == (4, 0, None)
+        raise EnvironmentFault("no GPU")
+
+    with pytest.raises(EnvironmentFault):
+        run_shard(folder.config(), folder.out, progress=False, open_model=open_model)
+    assert json.loads(progress.read_text())["sessions"][0]["stopped"] == "failed: no GPU"

@@ -125,8 +125,21 @@ def test_a_killed_member_loses_nothing_and_the_same_command_goes_on(job: Path, t
         time.sleep(0.005)
     os.kill(json.loads(first.read_text())["sessions"][0]["pid"], signal.SIGKILL)
     _, error = process.communicate(timeout=120)
-    assert process.returncode == 9, error
+    assert process.returncode == 128 + 9, error
     assert "shard 1/2 ended with status -9" in error
     complete(start(job, out, "--processes", "2"))
     files = sorted(out.glob("*.jsonl"))
     assert sorted(docids(files)) == sorted(f"d{number}" for number in range(DOCUMENTS))
+
+
+def test_the_exit_status_of_a_job_done_in_part_is_one_number() -> None:
+    from sira.cli import expand
+    from sira.expand import launch
+
+    assert expand.DONE_IN_PART == launch.DONE_IN_PART == 3
+
+
+def test_too_many_processes_are_refused(job: Path, tmp_path: Path) -> None:
+    process = start(job, tmp_path / "store", "--processes", "1000")
+    _, error = process.communicate(timeout=60)
+    assert (process.returncode, error) == (2, "sira: error: --processes 1000: give 1 to 64\n")
