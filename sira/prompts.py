@@ -29,6 +29,7 @@ from sira.records import Message
 Side = Literal["document", "query"]
 
 _SIDES: tuple[str, ...] = get_args(Side)
+MOST_PHRASES, MOST_WORDS = 100, 10
 _LIMITS = ("max_phrases", "max_words")
 _LABEL = re.compile(r"(?P<name>.+)-(?P<version>[1-9][0-9]*)")
 _CONTROL = re.compile(
@@ -61,9 +62,12 @@ class Prompt:
     """sha256, in hex, of all that a model reads beside the text: limits and tags included, name and version not."""
 
     def __post_init__(self) -> None:
-        for count in ("version", *_LIMITS):
-            if getattr(self, count) < 1:
-                raise InputError(f"prompt {self.label}: {count} = {getattr(self, count)}: give 1 or more")
+        for count, most in (("version", None), ("max_phrases", MOST_PHRASES), ("max_words", MOST_WORDS)):
+            value = getattr(self, count)
+            if value < 1 or (most is not None and value > most):
+                raise InputError(
+                    f"prompt {self.label}: {count} = {value}: give 1 {'or more' if most is None else f'to {most}'}"
+                )
         _check(self)
         read = json.dumps(self._render("", system_role=True))
         object.__setattr__(self, "digest", hashlib.sha256(read.encode()).hexdigest())

@@ -282,7 +282,7 @@ def test_a_limit_that_no_template_states_does_not_change(own: MakePrompt) -> Non
 def test_a_limit_below_one_is_refused() -> None:
     with pytest.raises(InputError) as caught:
         load_prompt("query-generic").with_limits(max_phrases=0)
-    assert str(caught.value) == "prompt query-generic-1: max_phrases = 0: give 1 or more"
+    assert str(caught.value) == "prompt query-generic-1: max_phrases = 0: give 1 to 100"
 
 
 def test_the_digest_is_that_of_what_the_model_reads(own: MakePrompt) -> None:
@@ -429,7 +429,7 @@ def test_an_installed_package_holds_the_prompts_inside(tmp_path: Path) -> None:
             "verison: no key of a prompt: "
             "it has name, version, side, family, about, max_phrases, max_words, system, user",
         ),
-        ("max_phrases = 5", "max_phrases = 0", "prompt mine-3: max_phrases = 0: give 1 or more"),
+        ("max_phrases = 5", "max_phrases = 0", "prompt mine-3: max_phrases = 0: give 1 to 100"),
         ("version = 3", "version = 0", "prompt mine-0: version = 0: give 1 or more"),
         ("version = 3", 'version = "3"', "version: Input should be a valid integer"),
         ('"document"', '"both"', "side: Input should be 'document' or 'query'"),

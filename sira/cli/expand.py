@@ -46,15 +46,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     from sira.expand.config import read_expand_config
+    from sira.expand.launch import end_with_parent
 
     retry = _statuses(arguments.retry)
     changes = [*arguments.set, *(["keep_raw=true"] if arguments.keep_raw else [])]
     config = read_expand_config(arguments.config, arguments.corpus, changes)
     if arguments.dry_run:
         return _estimate(config, arguments)
-    if arguments.shard and arguments.processes:
+    if arguments.shard and arguments.processes is not None:
         raise InputError("give either --shard or --processes")
-    out: Path = arguments.out or Path("runs") / config.name
+    out: Path = Path("runs") / config.name if arguments.out is None else arguments.out
     if arguments.force_new and out.exists():
         from sira.expand.identity import beside
 
@@ -62,9 +63,10 @@ def run(arguments: argparse.Namespace) -> int:
             raise InputError("--force-new starts a whole store: give its new --out to every shard")
         out = beside(out)
         print(f"sira: a new store: {out}", file=sys.stderr)
+    end_with_parent()
     # A scheduler ends jobs by SIGTERM: leave as by Ctrl-C, with the progress file saying so.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
-    if arguments.processes:
+    if arguments.processes is not None:
         from sira.expand.launch import launch
 
         status = launch(config, out, arguments.processes, _command(arguments), progress=not arguments.quiet)
@@ -91,7 +93,7 @@ def _shard(text: str | None) -> tuple[int, int]:
     if text is None:
         return 0, 1
     found = re.fullmatch(r"(\d+)/(\d+)", text.strip())
-    if not found or not 1 <= int(found[1]) <= int(found[2]):
+    if not found or len(text) > 20 or not 1 <= int(found[1]) <= int(found[2]):
         raise InputError(f"--shard {text!r}: write I/N with I from 1 to N, such as 3/8")
     return int(found[1]) - 1, int(found[2])
 

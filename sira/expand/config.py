@@ -12,10 +12,11 @@ from sira.config import located, located_source, read_toml
 from sira.errors import InputError
 from sira.llm.schema import DEFAULT_MAX_CHARACTERS
 from sira.llm.settings import ModelSettings, located_model
+from sira.prompts import MOST_PHRASES, MOST_WORDS
 
 
 class _Strict(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
 
 
 class CorpusConfig(_Strict):
@@ -33,10 +34,10 @@ class PromptConfig(_Strict):
     """
 
     name: str = "document-generic"
-    max_phrases: int | None = Field(None, ge=1, le=100)
-    max_words: int | None = Field(None, ge=1, le=10)
+    max_phrases: int | None = Field(None, ge=1, le=MOST_PHRASES)
+    max_words: int | None = Field(None, ge=1, le=MOST_WORDS)
     max_characters: int = Field(DEFAULT_MAX_CHARACTERS, ge=4, le=500)
-    document_characters: int = Field(4000, ge=1)
+    document_characters: int = Field(4000, ge=1, le=10_000_000)
     system_role: bool = True
 
 
@@ -47,7 +48,7 @@ class LimitsConfig(_Strict):
     refused, unparsable, too_long, error) above `max_failure_share` ends the job.
     """
 
-    canary: int = Field(8, ge=0)
+    canary: int = Field(8, ge=0, le=10_000)
     max_failure_share: float = Field(0.1, ge=0, le=1)
     failures_after: int = Field(200, ge=1)
 

@@ -90,7 +90,7 @@ def estimate(config: ExpandConfig, store: Path | None, *, progress: bool = True)
         seconds=seconds,
         cost=None if price is None or unknown else cost(usage, (seconds or 0.0) * gpus, price),
         currency=None if price is None else price.currency,
-        price_date=None if price is None else price.date,
+        price_date=None if price is None else price.date.isoformat(),
     )
 
 

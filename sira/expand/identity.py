@@ -19,6 +19,18 @@ SCHEMA_VERSION = 1
 FILE = "job.json"
 
 
+def make_folder(out: Path) -> None:
+    """Make the folder of a store. Raises InputError where it cannot be, or where it holds what is no store."""
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+        names = [path.name for path in out.iterdir()]
+    except OSError as error:
+        raise InputError(f"{out}: cannot be written ({error.strerror}): choose another --out") from None
+    foreign = [name for name in names if not name.startswith((".", "shard-"))]
+    if foreign and FILE not in names:
+        raise InputError(f"{out}: holds other files ({min(foreign)}): give a new folder to --out")
+
+
 def read_job(folder: Path) -> dict[str, Any] | None:
     """The job of a store; None where the folder is no store of `sira expand`. Raises InputError for a damaged file."""
     path = folder / FILE

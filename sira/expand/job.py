@@ -15,7 +15,7 @@ from sira.corpora.collection import open_collection
 from sira.errors import InputError
 from sira.expand.arrays import count
 from sira.expand.config import ExpandConfig
-from sira.expand.identity import check_job, check_model, open_job, read_job
+from sira.expand.identity import check_job, check_model, make_folder, open_job, read_job
 from sira.expand.manifest import FILE as MANIFEST
 from sira.expand.manifest import write_manifest
 from sira.expand.plan import Plan, plan_shard
@@ -26,6 +26,8 @@ from sira.expand.task import Task, fit_for
 from sira.expand.work import Work
 from sira.llm import Generator, ModelSettings, Usage, open_generator
 from sira.records import Record
+
+MOST_SHARDS = 100_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,14 +72,11 @@ def run_shard(
     corpus no longer holds go. Raises InputError (configuration, corpus, a store made otherwise, a canary that does not
     parse, too many failures), EnvironmentFault (the model); what is done is kept.
     """
-    if not 0 <= shard < shards:
-        raise InputError(f"shard {shard + 1}/{shards}: shards count from 1 to {shards}")
+    if not 0 <= shard < shards <= MOST_SHARDS:
+        raise InputError(f"shard {shard + 1}/{shards}: shards count from 1 to at most {MOST_SHARDS:,}")
     task = Task.of(config)
     read = open_collection(config.corpus.source).documents
-    try:
-        out.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise InputError(f"{out}: cannot be written ({error.strerror}): choose another --out") from None
+    make_folder(out)
     identity = task.identity(config, {})
     del identity["model"]  # known once the model is open
     check_job(out, identity, shards)
@@ -92,12 +91,23 @@ def run_shard(
                 open_job(out, config, identity, shards)
                 session.work(task.with_job(identity), generator, read, progress=progress)
         else:
-            check_model(out, config)
-            if plan.removed or not file.finished or not finished(file):
+            _check_finished(out, config, task, file, open_model)
+            if plan.removed or plan.damaged or not file.finished or not finished(file):
                 with session.told():
                     session.complete()
     write_manifest(out, config, shards)
     return session.result()
+
+
+def _check_finished(
+    out: Path, config: ExpandConfig, task: Task, file: ShardFile, open_model: Callable[[ModelSettings], Generator]
+) -> None:
+    """Raises InputError where a store that needs nothing more was made otherwise than is asked now."""
+    if config.model.backend != "recorded":  # whose replies are read in seconds; a model takes minutes to open
+        check_model(out, config)
+        return
+    with closing(open_model(config.model)) as generator:
+        check_job(out, task.identity(config, generator.identity), file.shards)
 
 
 def _of_shard(model: ModelSettings, file: ShardFile) -> ModelSettings:
@@ -138,7 +148,8 @@ class _Session:
         self._begin()
         work = Work(task, generator, fit_for(task, generator), config.limits, self._write)
         entries = self._entries(read)
-        canary = config.limits.canary if task.live else 0
+        wanted = config.limits.canary
+        canary = wanted if task.live and file.tally.statuses["ok"] < wanted else 0  # a store with good rows has had its
         done = len(self._found) - count(self._plan.todo)
         with tqdm(total=len(self._found), initial=done, desc=file.final.name, unit=" docs", disable=not progress,
                   mininterval=0.5) as bar:  # fmt: skip

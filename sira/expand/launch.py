@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import ctypes
 import os
 import shutil
 import signal
@@ -18,6 +20,8 @@ from sira.expand.config import ExpandConfig
 from sira.expand.progress import progress_path, read_progress
 from sira.expand.shard import shard_name
 
+LAUNCHED = "SIRA_EXPAND_LAUNCHED"
+_PR_SET_PDEATHSIG = 1  # of <sys/prctl.h>
 POLL_SECONDS = 0.5
 MOST_PROCESSES = 64
 DONE_IN_PART = 3
@@ -39,6 +43,7 @@ def launch(config: ExpandConfig, out: Path, processes: int, command: Sequence[st
         for shard, environment in enumerate(environments):
             arguments = [*command, "--out", str(out), "--shard", f"{shard + 1}/{processes}", "--quiet"]
             # A process group of its own: Ctrl-C reaches it once, from here.
+            environment = environment | {LAUNCHED: "1"}
             children.append(subprocess.Popen(arguments, env=environment, stdout=subprocess.DEVNULL, process_group=0))
         _watch(children, [out / shard_name(shard, processes) for shard in range(processes)], progress=progress)
     except BaseException:
@@ -53,6 +58,14 @@ def launch(config: ExpandConfig, out: Path, processes: int, command: Sequence[st
             print(f"sira: shard {shard + 1}/{processes} ended with status {status}", file=sys.stderr)
     codes = [128 - status if status < 0 else status for status in statuses]
     return next((code for code in codes if code not in (0, DONE_IN_PART)), max(codes))
+
+
+def end_with_parent() -> None:
+    """In a process that `launch` started: be told to stop when the parent dies, even by SIGKILL (Linux)."""
+    if os.environ.get(LAUNCHED) is None:
+        return
+    with contextlib.suppress(OSError, AttributeError):
+        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
 
 
 def _watch(children: Sequence[subprocess.Popen[bytes]], files: Sequence[Path], *, progress: bool) -> None:

@@ -73,7 +73,7 @@ def _manifest(parts: list[dict[str, Any]], job: dict[str, Any], config: ExpandCo
         "engines": _distinct([session["facts"] for session in sessions if session["facts"]]),
         "seconds": round(seconds, 3),
         "gpu_seconds": round(gpu_seconds, 3),
-        "price": None if price is None else price.model_dump(),
+        "price": None if price is None else price.model_dump(mode="json"),
         "cost": None if total is None else round(total, 6),
         "projections": [
             project(count, done=done, seconds=seconds, gpu_seconds=gpu_seconds, usage=usage, total=total)

@@ -20,7 +20,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, cast
 
-from sira.errors import InputError
+from sira.errors import EnvironmentFault, InputError
 from sira.expand.arrays import Hashes, Mask, count, find, first_of_each
 from sira.expand.arrays import hashes as as_hashes
 from sira.expand.ids import hash64
@@ -171,9 +171,15 @@ class ShardFile:
         line = _encode(row).encode("utf-8", "backslashreplace") + b"\n"
         with self._guard:
             assert self._stream is not None, "compact() opens the file"
-            written = os.write(self._stream, line)
-            while written < len(line):  # a full disk or a signal
-                written += os.write(self._stream, line[written:])
+            try:
+                written = os.write(self._stream, line)
+                while written < len(line):  # a signal, or the last room of a disk
+                    written += os.write(self._stream, line[written:])
+            except OSError as error:
+                raise EnvironmentFault(
+                    f"{self.part}: cannot be written ({error.strerror}): mend that and run the job again; "
+                    "what is done is kept"
+                ) from None
             self.tally.add(row)
             if time.monotonic() - self._synced > SYNC_SECONDS:
                 self._synced = time.monotonic()

@@ -54,7 +54,7 @@ def shard_records(records: Iterator[Record], shard: int, shards: int) -> Iterato
     """The records of one shard; a record without a docid comes as a line for the report, in shard 0 alone."""
     for place, item in records:
         docid = item.docid
-        if docid is None:
+        if not docid:  # none, or an empty one
             if shard == 0 and isinstance(item, Skip):
                 yield item.at(place)
             continue
@@ -74,12 +74,12 @@ def survey(
     """Read the corpus. Raises DuplicateIdError naming docid and both places, InputError for an empty corpus."""
     keys, documents = array("Q"), array("Q")
     examples: list[str] = []
-    skipped = read_in_all = 0
+    skipped = documents_in_all = 0
 
     def records() -> Iterator[Record]:
-        nonlocal read_in_all
+        nonlocal documents_in_all
         for record in tqdm(read(), desc="reading", unit=" docs", disable=not progress, mininterval=0.5, leave=False):
-            read_in_all += 1
+            documents_in_all += isinstance(record[1], Document)
             yield record
 
     for entry in shard_records(records(), shard, shards):
@@ -91,8 +91,9 @@ def survey(
         keys.append(key)
         text = document_fingerprint(item) if isinstance(item, Document) else skip_fingerprint(item.detail)
         documents.append(int(text, 16))
-    if not read_in_all:
-        raise InputError("the corpus holds no document: check its source")
+    if not documents_in_all:
+        first_fault = f" (the first record: {examples[0]})" if examples else ""
+        raise InputError(f"the corpus holds no document: check its source{first_fault}")
     table = as_hashes(keys)
     first = first_of_each(table)
     twice = len(table) - count(first)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Callable, Coroutine, Iterable, Iterator
+from collections.abc import Callable, Coroutine, Generator, Iterable
 from queue import SimpleQueue
 from typing import Any, TypeVar
 
@@ -30,11 +30,12 @@ class BackgroundLoop:
 
     def map(
         self, function: Callable[[Item], Coroutine[Any, Any, Result]], items: Iterable[Item], at_most: int
-    ) -> Iterator[Result]:
+    ) -> Generator[Result, None, None]:
         """`function` of each item, as they finish, `at_most` at a time.
 
-        Items are drawn in the caller's thread, and only while there is room. The first error of a call is raised; then,
-        and where the caller closes the iterator early, the calls in flight are cancelled and awaited.
+        Items are drawn in the caller's thread, and only while there is room. At the first error of a call or of the
+        items the calls in flight are cancelled and awaited; what had finished is yielded before the error is raised.
+        Where the caller closes the iterator early, they are cancelled and awaited too.
         """
         if self.closed:
             raise SiraError("this generator is closed; open another one")
@@ -51,13 +52,17 @@ class BackgroundLoop:
             task.add_done_callback(finished)
 
         source, more, open_calls = iter(items), True, 0
+        fault: BaseException | None = None
         try:
-            while True:
+            while fault is None:
                 if more and open_calls < at_most:
                     try:
                         item = next(source)
                     except StopIteration:
                         more = False
+                    except Exception as error:  # noqa: BLE001 - whatever it is, it is raised below
+                        fault = error
+                        break
                     else:
                         self._loop.call_soon_threadsafe(start, item)
                         open_calls += 1
@@ -69,7 +74,16 @@ class BackgroundLoop:
                 open_calls -= 1
                 if task.cancelled():
                     raise SiraError("this generator was closed while replies were due")
-                yield task.result()
+                fault = task.exception()
+                if fault is None:
+                    yield task.result()
+            if not self.closed:
+                self.call(_cancel(running))
+            while not done.empty():  # these calls were paid for
+                task = done.get()
+                if not task.cancelled() and task.exception() is None:
+                    yield task.result()
+            raise fault
         finally:
             if not self.closed:
                 self.call(_cancel(running))

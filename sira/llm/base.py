@@ -56,14 +56,13 @@ class Request:
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """The answer to the request of the same key. `reasoning` is what the endpoint itself set apart as thinking."""
+    """The answer to the request of the same key."""
 
     key: str
     text: str
     finish: Finish = Finish.STOP
     usage: Usage = field(default_factory=Usage)
     detail: str | None = None
-    reasoning: str | None = None
 
 
 class Tokenizer(Protocol):

@@ -2,6 +2,11 @@
 
 FOLDER/requests-00000.jsonl ...   what has no reply yet; written anew by each job
 FOLDER/replies*.jsonl(.gz)        what the tool wrote, under any such name
+
+A line of replies counts as the reply where it holds a completion, or where the request itself was refused (too long, a
+content filter, HTTP 400 and the like). A line of any other failure (expired, not executed, HTTP 408, 409, 429 or 5xx, a
+wrong key, an unknown model, a body that is no completion) is none: the request is written anew. One that was refused is
+not: where the request was not the cause, take the line out of the replies.
 """
 
 from __future__ import annotations
@@ -15,9 +20,11 @@ from pathlib import Path
 from typing import IO, Any, cast
 
 from sira.errors import InputError
+from sira.llm.address import is_hosted
 from sira.llm.base import Finish, Reply, Request, Tokenizer
-from sira.llm.openai_body import CALL_PATH, chat_body, check_extra_body, completion_reply, failed_reply, is_hosted
+from sira.llm.openai_body import CALL_PATH, chat_body, check_extra_body, completion_reply
 from sira.llm.reply_index import ReplyIndex, Row
+from sira.llm.server_error import failed_reply, passes, written
 from sira.llm.settings import ModelSettings
 from sira.llm.tokenizer_file import TokenizerFile
 
@@ -28,6 +35,8 @@ RUNNER = ("python", "-m", "vllm.entrypoints.openai.run_batch")
 # Without it a model may fill its tokens with white space, and another decoder lets raw tabs into strings.
 _COMPACT = ("--structured-outputs-config", '{"backend":"guidance","disable_any_whitespace":true}')
 
+_OF_ALL_REQUESTS = (401, 402, 404)
+"""Statuses of a wrong key, no credit, an unknown model."""
 _UNSAFE = re.compile(r"[^A-Za-z0-9_.-]")
 
 
@@ -68,6 +77,7 @@ class BatchFileGenerator:
         )
         self._index = ReplyIndex(files, _row_id)
         self._writer = _RequestFiles(self._folder)
+        self._failed, self._first_failure = 0, ""
 
     @property
     def identity(self) -> Mapping[str, Any]:
@@ -97,7 +107,8 @@ class BatchFileGenerator:
 
     @property
     def pending(self) -> str | None:
-        """How many requests wait in which files, the command that runs the first of them, and what comes after."""
+        """How many requests wait in which files and how many of them failed before, the command that runs the first of
+        the files, and what comes after."""
         count, files = self._writer.count, self._writer.files
         if not count:
             return None
@@ -107,7 +118,8 @@ class BatchFileGenerator:
         command = shlex.join([*RUNNER, *paths, "--model", self._settings.model, *compact])
         each = "" if len(files) == 1 else f" for each of the {len(files)} files, with a new replies-*.jsonl each time,"
         todo = f"run `{command}`{each} and then the same sira command again"
-        return f"requests without a reply: {count:,}, in {where}; {todo}"
+        failed = f" ({self._failed:,} failed before, the first: {self._first_failure})" if self._failed else ""
+        return f"requests without a reply: {count:,}{failed}, in {where}; {todo}"
 
     def generate(self, requests: Iterable[Request]) -> Iterator[Reply]:
         """The replies that are there, in the order of the requests; a request without one is `PENDING`."""
@@ -127,14 +139,21 @@ class BatchFileGenerator:
         self._index.close()
 
     def _found(self, key: str, row_id: str) -> Reply | None:
-        """The first good reply of this id, or else the first that says what went wrong."""
-        failed: Reply | None = None
+        """The first good reply of this id, or else the first refusal of its request."""
+        refusal: Reply | None = None
+        failure: Reply | None = None
         for row in self._index.rows(row_id):
-            reply = _row_reply(key, row)
-            if reply.finish not in (Finish.ERROR, Finish.TOO_LONG):
+            reply, final = _row_reply(key, row)
+            if not final:
+                failure = failure or reply
+            elif reply.finish not in (Finish.ERROR, Finish.TOO_LONG):
                 return reply
-            failed = failed or reply
-        return failed
+            else:
+                refusal = refusal or reply
+        if refusal is None and failure is not None:
+            self._failed += 1
+            self._first_failure = self._first_failure or str(failure.detail)
+        return refusal
 
     def _new_replies(self) -> Path:
         """A name of replies that is not taken, so that no command overwrites the replies of an earlier one."""
@@ -198,14 +217,20 @@ def _row_id(row: Row) -> str | None:
     return row_id if isinstance(row_id, str) and ("response" in row or "error" in row) else None
 
 
-def _row_reply(key: str, row: Row) -> Reply:
+def _row_reply(key: str, row: Row) -> tuple[Reply, bool]:
+    """What a line says, and whether it is the reply: not where the request might be answered another time."""
     response: Any = row.get("response")
-    status, body = None, None
+    status: Any = None
+    body: Any = None
     if isinstance(response, dict):
         fields = cast("dict[str, Any]", response)
         status, body = fields.get("status_code"), fields.get("body")
+    status = status if type(status) is int and status != 200 else None
     error: Any = row.get("error")
-    if error or not isinstance(body, dict) or status not in (None, 200):
-        said = json.dumps(error or body or "the line holds no response")
-        return failed_reply(key, status if isinstance(status, int) and status != 200 else None, said)
-    return completion_reply(key, cast("dict[str, Any]", body))
+    if error or status is not None or not isinstance(body, dict):
+        reply = failed_reply(key, status, written(error or body or "the line holds no response"))
+    else:
+        reply = completion_reply(key, cast("dict[str, Any]", body))
+    if status is None:
+        return reply, reply.finish is not Finish.ERROR
+    return reply, 400 <= status < 500 and status not in _OF_ALL_REQUESTS and not passes(status)

@@ -3,53 +3,58 @@
 from __future__ import annotations
 
 import asyncio
-import email.utils
 import importlib
 import itertools
-import json
 import logging
 import os
-import random
-import time
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
-from ipaddress import ip_address
+from contextlib import closing
 from typing import Any
-from urllib.parse import urlsplit
 
 from sira.errors import EnvironmentFault
+from sira.llm.address import is_hosted, is_loopback, public_address
 from sira.llm.background import BackgroundLoop
 from sira.llm.base import Finish, Reply, Request, Tokenizer
-from sira.llm.openai_body import (
-    chat_body,
-    check_extra_body,
-    completion_reply,
+from sira.llm.openai_body import NoJson, answerer, chat_body, check_extra_body, completion_reply, parsed_body, without
+from sira.llm.served_model import ServedModel, listed_models, served_model
+from sira.llm.server_error import (
+    ends_the_job,
     error_message,
     failed_reply,
-    is_hosted,
+    may_end_the_job,
+    passes,
     refused_field,
-    without,
+    remedy_of,
 )
-from sira.llm.served_model import ServedModel, listed_models, served_model
 from sira.llm.settings import ModelSettings
 from sira.llm.tokenizer_file import TokenizerFile
+from sira.llm.waiting import wait_s
+from sira.records import Message
 
 DEFAULT_BASE_URL = "https://api.openai.com/v1"
 MAX_CONNECTIONS = 1024
 _CONNECTIONS_OF_A_CLIENT = 64  # its pool looks at each of them at each call: 256 in one cost twice the time of 4 x 64
-MAX_WAIT_S = 120.0
-"""A longer Retry-After is cut to this."""
 DEAD_AFTER = 20
-"""A job ends when so many requests in a row have failed for good and none was answered."""
+"""A job ends when so many requests in a row have failed for good and none was answered; none of them gets a reply."""
 
-_FIRST_WAIT_S, _LONGEST_BACKOFF_S = 0.5, 8.0
 _PROBE_TIMEOUT_S, _PROBE_RETRIES = 30.0, 2
 _ANSWERERS = 8
+_SHORT = Request("", (Message("user", "Hello"),), 1)
 
 _log = logging.getLogger(__name__)
 
 
 class _GaveUp(Exception):
     """All retries of one call have failed."""
+
+
+class _Doubtful(Exception):
+    """A request without an answer, for want of an endpoint or by its own fault; `fault`: what it is in the first case,
+    where the server told."""
+
+    def __init__(self, reply: Reply, fault: EnvironmentFault | None = None) -> None:
+        super().__init__(reply.detail)
+        self.reply, self.fault = reply, fault
 
 
 class EndpointGenerator:
@@ -65,17 +70,18 @@ class EndpointGenerator:
         self._settings = settings
         self._tokenizer = None if settings.tokenizer is None else TokenizerFile(settings.tokenizer)
         base_url = settings.base_url or os.environ.get("OPENAI_BASE_URL") or DEFAULT_BASE_URL
-        self._address, self._hosted = _public_address(base_url), is_hosted(base_url)
+        self._address, self._hosted = public_address(base_url), is_hosted(base_url)
         self._key = os.environ.get(settings.api_key_env, "") if key is None else key
-        if not self._key and base_url.startswith("https:") and not _is_loopback(base_url):
+        if not self._key and base_url.startswith("https:") and not is_loopback(base_url):
             raise EnvironmentFault(
                 f"{self._address}: no key: set the environment variable {settings.api_key_env} to it"
             )
         self._openai = _import_openai()
         self._left_out: list[str] = []
         self._answered_by: list[str] = []
-        self._failed_in_a_row = 0
+        self._failed_in_a_row, self._completed = 0, False
         self._server = ""
+        self._probing = min(_PROBE_RETRIES, settings.max_retries), min(_PROBE_TIMEOUT_S, settings.timeout_s)
         self._at_most = min(settings.concurrency, MAX_CONNECTIONS)
         self._clients = [self._client(base_url) for _ in range(0, self._at_most, _CONNECTIONS_OF_A_CLIENT)]
         self._turns = itertools.cycle(self._clients)
@@ -118,9 +124,17 @@ class EndpointGenerator:
         return None
 
     def generate(self, requests: Iterable[Request]) -> Iterator[Reply]:
-        """Replies in the order they finish. Raises EnvironmentFault where the key or the model is refused, or where
-        `DEAD_AFTER` requests in a row got no answer."""
-        return self._loop.map(self._reply, requests, self._at_most)
+        """Replies in the order they finish, but failures that may be the endpoint's only after the next answer.
+
+        Raises EnvironmentFault where the key or the model is refused, or where the endpoint is gone: `DEAD_AFTER`
+        requests in a row got no answer, or the last ones and then a short one too. These requests get no reply.
+        """
+        held: list[Reply] = []
+        with closing(self._loop.map(lambda request: self._answer(request, held), requests, self._at_most)) as answers:
+            for replies in answers:
+                yield from replies
+        if held:
+            yield from self._loop.call(self._last(held))
 
     def close(self) -> None:
         """Cancel what is in flight and close the connections."""
@@ -131,18 +145,14 @@ class EndpointGenerator:
 
     def _client(self, base_url: str) -> Any:
         # A proxy of the environment is no way to this machine itself.
-        own = self._openai.DefaultAsyncHttpxClient(trust_env=False) if _is_loopback(base_url) else None
+        own = self._openai.DefaultAsyncHttpxClient(trust_env=False) if is_loopback(base_url) else None
         return self._openai.AsyncOpenAI(
             base_url=base_url, api_key=self._key or "none", max_retries=0, timeout=None, http_client=own
         )
 
     async def _probe(self) -> ServedModel:
         try:
-            headers, body = await self._persist(
-                self._clients[0].models.with_raw_response.list,
-                retries=min(_PROBE_RETRIES, self._settings.max_retries),
-                timeout_s=min(_PROBE_TIMEOUT_S, self._settings.timeout_s),
-            )
+            headers, body = await self._persist(self._clients[0].models.with_raw_response.list, *self._probing)
         except _GaveUp as error:
             raise EnvironmentFault(
                 f"{self._address}: no server answers here ({error}); start it, or set base_url in [model]"
@@ -156,7 +166,38 @@ class EndpointGenerator:
             self._server = headers.get("server", "")
         return served_model(self._settings.model, listed_models(body), self._address)
 
-    async def _reply(self, request: Request) -> Reply:
+    async def _answer(self, request: Request, held: list[Reply]) -> list[Reply]:
+        """The replies that are certain by now: this one and those held back before it; none where it is in doubt."""
+        try:
+            reply = await self._reply(request, self._settings.max_retries, self._settings.timeout_s)
+        except UnicodeEncodeError:
+            return [Reply(request.key, "", Finish.ERROR, detail="the prompt holds half a surrogate pair")]
+        except _Doubtful as doubt:
+            held.append(doubt.reply)
+            self._failed_in_a_row += 1
+            if self._failed_in_a_row < DEAD_AFTER:
+                return []
+            held.clear()
+            raise doubt.fault or self._dead(
+                f"{DEAD_AFTER} requests in a row got no answer (the last: {doubt})"
+            ) from None
+        self._failed_in_a_row = 0
+        certain = [*held, reply]
+        held.clear()
+        return certain
+
+    async def _last(self, held: list[Reply]) -> list[Reply]:
+        """What is still held back at the end, where the endpoint answers a short request."""
+        try:
+            await self._reply(_SHORT, *self._probing)
+        except _Doubtful as doubt:
+            said = f"the last requests ({len(held)}) got no answer, nor did a short one ({doubt})"
+            raise doubt.fault or self._dead(said) from None
+        self._failed_in_a_row = 0
+        return held
+
+    async def _reply(self, request: Request, retries: int, timeout_s: float) -> Reply:
+        """Raises _Doubtful, or EnvironmentFault for an answer that awaits every request."""
         while True:
             body = without(chat_body(self._settings, request, self._model.name, hosted=self._hosted), self._left_out)
             known = {name: body.pop(name) for name in ("model", "messages")}
@@ -164,26 +205,30 @@ class EndpointGenerator:
             try:
                 _, completion = await self._persist(
                     lambda: create(**known, extra_body=body),  # noqa: B023 - awaited in this turn of the loop
-                    retries=self._settings.max_retries,
-                    timeout_s=self._settings.timeout_s,
+                    retries,
+                    timeout_s,
                 )
             except _GaveUp as error:
-                return self._failed(request, str(error))
-            except UnicodeEncodeError:
-                return Reply(request.key, "", Finish.ERROR, detail="the prompt holds half a surrogate pair")
+                raise _Doubtful(Reply(request.key, "", Finish.ERROR, detail=str(error))) from None
             except self._openai.APIStatusError as error:
-                if _ends_the_job(error.status_code, error.response.text):
+                status, text = error.status_code, self._clean(error.response.text)
+                if ends_the_job(status, text):
                     raise self._fault(error) from None
-                self._failed_in_a_row = 0
-                if error.status_code in (400, 422) and self._gives_way(body, error):
+                if status in (400, 422) and self._gives_way(body, error):
                     continue
-                return failed_reply(request.key, error.status_code, self._clean(error.response.text))
-            self._failed_in_a_row = 0
-            self._note_answerer(completion)
-            return completion_reply(request.key, completion)
+                reply = failed_reply(request.key, status, text)
+                if may_end_the_job(status, text):
+                    raise _Doubtful(reply, self._fault(error)) from None
+                return reply
+            reply = completion_reply(request.key, completion)
+            if reply.finish is Finish.ERROR:
+                raise _Doubtful(reply)
+            self._completed = True
+            self._note_answerer(answerer(completion))
+            return reply
 
     async def _persist(
-        self, send: Callable[[], Awaitable[Any]], *, retries: int, timeout_s: float
+        self, send: Callable[[], Awaitable[Any]], retries: int, timeout_s: float
     ) -> tuple[Mapping[str, str], Any]:
         """(headers, JSON body) of a call, tried again while that may help. Raises _GaveUp, or APIStatusError for an
         answer that trying again would not change."""
@@ -192,37 +237,32 @@ class EndpointGenerator:
             try:
                 async with asyncio.timeout(timeout_s):
                     response = await send()
-                return response.headers, json.loads(response.text)
+                return response.headers, parsed_body(response.text)
             except TimeoutError:
                 trouble = f"no reply within {timeout_s:g} s"
             except self._openai.APIStatusError as error:
                 status, text = error.status_code, error.response.text
-                if not (status in (408, 409, 429) or status >= 500) or _ends_the_job(status, text):
+                if not passes(status) or ends_the_job(status, text):
                     raise
                 trouble = f"HTTP {status}: {error_message(self._clean(text))}"
                 headers = error.response.headers
             except self._openai.APIConnectionError as error:
                 trouble = f"connection failed: {error.__cause__ or error}"
-            except json.JSONDecodeError:
+            except NoJson:
                 trouble = "the body of the reply is no JSON"
             if attempt == retries:
                 raise _GaveUp(self._clean(trouble))
             await asyncio.sleep(wait_s(attempt, headers))
         raise AssertionError
 
-    def _failed(self, request: Request, trouble: str) -> Reply:
-        self._failed_in_a_row += 1
-        if self._failed_in_a_row >= DEAD_AFTER:
-            raise EnvironmentFault(
-                f"{self._address}: {DEAD_AFTER} requests in a row got no answer (the last: {trouble}); "
-                "see to the server, then run the same command again"
-            )
-        return Reply(request.key, "", Finish.ERROR, detail=trouble)
+    def _dead(self, said: str) -> EnvironmentFault:
+        return EnvironmentFault(f"{self._address}: {said}; see to the server, then run the same command again")
 
     def _gives_way(self, body: Mapping[str, Any], error: Any) -> bool:
-        """Whether to ask again without the field that the server refuses. What the user set by hand stays."""
+        """Whether to ask again without the field that the server refuses. What the user set by hand stays, and what
+        an endpoint took once it does not refuse: then a message quotes the prompt."""
         field = refused_field(body, error.response.text)
-        if field is None or field in self._settings.extra_body:
+        if field is None or field in self._settings.extra_body or (self._completed and field not in self._left_out):
             return False
         if field == "response_format":
             raise self._fault(error, 'set structured = "json_object" or "off" in [model]')
@@ -231,26 +271,17 @@ class EndpointGenerator:
             _log.warning("%s refuses the field %r: calls go on without it", self._address, field)
         return True
 
-    def _note_answerer(self, completion: Any) -> None:
-        if isinstance(completion, dict):
-            names: list[Any] = [completion.get("model"), completion.get("system_fingerprint")]  # type: ignore[reportUnknownMemberType]
-            name = " ".join(part for part in names if isinstance(part, str))
-            if name and name not in self._answered_by and len(self._answered_by) < _ANSWERERS:
-                self._answered_by.append(name)
+    def _note_answerer(self, name: str) -> None:
+        if name and name not in self._answered_by and len(self._answered_by) < _ANSWERERS:
+            self._answered_by.append(name)
 
     def _fault(self, error: Any, remedy: str | None = None) -> EnvironmentFault:
         """The endpoint as a whole refuses: one line with the address, the model and what to do."""
-        remedies = {
-            404: "check `model` and `base_url` (it mostly ends in /v1) in [model]",
-            402: "the account has no credit left",
-            429: "the account has no credit left",
-        }
-        key = f"set the environment variable {self._settings.api_key_env} to a key that is valid here"
         said = error_message(self._clean(error.response.text))
         model = self._settings.model
         return EnvironmentFault(
             f"{self._address}, model {model!r}: HTTP {error.status_code}: {said}; "
-            f"{remedy or remedies.get(error.status_code, key)}"
+            f"{remedy or remedy_of(error.status_code, self._settings.api_key_env)}"
         )
 
     def _clean(self, text: str) -> str:
@@ -264,35 +295,3 @@ def _import_openai() -> Any:
         raise EnvironmentFault(
             "the package openai is missing, which calls endpoints; `sira doctor` says how to install it"
         ) from None
-
-
-def _ends_the_job(status: int, text: str) -> bool:
-    return status in (401, 402, 404) or (status == 403 and "flagged" not in text) or "insufficient_quota" in text
-
-
-def wait_s(attempt: int, headers: Mapping[str, str]) -> float:
-    """Seconds to wait after a failed attempt (the first is 0): what Retry-After asks for, a number or a date, or else
-    twice as long each time, with jitter."""
-    asked = headers.get("retry-after", "")
-    try:
-        seconds = float(asked)
-    except ValueError:
-        try:
-            seconds = email.utils.parsedate_to_datetime(asked).timestamp() - time.time()
-        except ValueError:
-            return min(_LONGEST_BACKOFF_S, _FIRST_WAIT_S * 2 ** min(attempt, 10)) * random.uniform(0.75, 1.0)
-    return min(max(0.0, seconds), MAX_WAIT_S)
-
-
-def _public_address(base_url: str) -> str:
-    """The address without the name and password that may stand in it."""
-    parts = urlsplit(base_url)
-    return parts._replace(netloc=parts.netloc.rpartition("@")[2], query="", fragment="").geturl()
-
-
-def _is_loopback(base_url: str) -> bool:
-    host = urlsplit(base_url).hostname or ""
-    try:
-        return ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost"

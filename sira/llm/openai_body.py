@@ -1,4 +1,4 @@
-"""The chat-completions format in both directions: a request as the body of a call, a body or an error as a reply.
+"""The chat-completions format in both directions: a request as the body of a call, a body as a reply.
 
 Shared by the endpoint, whose calls go over HTTP, and the batch file, whose calls stand in a file.
 """
@@ -6,44 +6,21 @@ Shared by the endpoint, whose calls go over HTTP, and the batch file, whose call
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterable, Mapping
 from typing import Any, cast
-from urllib.parse import urlsplit
 
 from sira.errors import InputError
 from sira.llm.base import Finish, Reply, Request, Usage
 from sira.llm.schema import format_name
+from sira.llm.server_error import MESSAGE_CHARACTERS, failed_reply, written
 from sira.llm.settings import ModelSettings
 from sira.tables import printable
 
 CALL_PATH = "/v1/chat/completions"
-OPTIONAL_FIELDS = (
-    "chat_template_kwargs", "repetition_penalty", "min_p", "top_k", "top_p", "temperature", "seed", "max_tokens",
-)  # fmt: skip
-"""What a call can do without; `max_tokens` then goes under its other name, `max_completion_tokens`."""
-
 _OWN_FIELDS = frozenset({"model", "messages", "stream", "n"})
 _SAMPLING = ("top_p", "top_k", "min_p", "repetition_penalty")
-_MESSAGE_CHARACTERS = 300
-
-_REFUSING = re.compile(
-    r"un(supported|known|recogni[sz]ed|expected)|not (supported|permitted|allowed)|does not support|extra|cannot find",
-    re.IGNORECASE,
-)
-_TOO_LONG = re.compile(
-    r"context_length_exceeded|exceed_context_size|maximum context length|available context size|context window"
-    r"|\"param\":\s*\"input_tokens\"|string_above_max_length|(prompt|input|request) (is )?too (long|large)"
-    r"|too many tokens|token count exceeds",
-    re.IGNORECASE,
-)
-_FILTERED = re.compile(r"content_filter|content_policy|content management policy|flagged", re.IGNORECASE)
-
-
-def is_hosted(base_url: str) -> bool:
-    """OpenAI's own service, which refuses the fields that it does not know."""
-    host = urlsplit(base_url).hostname or ""
-    return host == "api.openai.com" or host.endswith(".api.openai.com")
+_MOST_TOKENS = 2**53
+_NAME_CHARACTERS = 200
 
 
 def check_extra_body(settings: ModelSettings) -> None:
@@ -85,39 +62,23 @@ def without(body: Mapping[str, Any], fields: Iterable[str]) -> dict[str, Any]:
     return left
 
 
-def refused_field(body: Mapping[str, Any], error: str) -> str | None:
-    """The field of the body that a server's error says it does not know (`response_format` among them)."""
-    if _REFUSING.search(error) is None or _TOO_LONG.search(error):
-        return None
-    # The message on `max_tokens` may name its other name alone, and so may one on `max_completion_tokens`.
-    if "max_tokens" in body and re.search(r"\bmax_completion_tokens\b", error):
-        return "max_tokens"
-    present = [name for name in ("response_format", *OPTIONAL_FIELDS) if name in body]
-    return next((name for name in present if re.search(rf"\b{name}\b", error)), None)
+class NoJson(Exception):
+    """A body that is no JSON."""
 
 
-def error_message(error: str) -> str:
-    """A server's error as one short line: the message in its JSON, or the text itself."""
+def parsed_body(text: str) -> object:
+    """The body of a response. Raises NoJson."""
     try:
-        found: Any = json.loads(error)
-    except ValueError:
-        found = error
-    for name in ("error", "message", "detail"):
-        if isinstance(found, dict) and cast("dict[str, Any]", found).get(name):
-            found = cast("dict[str, Any]", found)[name]
-    text = found if isinstance(found, str) else json.dumps(found, ensure_ascii=False)
-    return printable(" ".join(text.split()))[:_MESSAGE_CHARACTERS]
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        raise NoJson from None
 
 
-def failed_reply(key: str, status: int | None, error: str) -> Reply:
-    """The reply to a call that the server answered with an error."""
-    detail = error_message(error) if status is None else f"HTTP {status}: {error_message(error)}"
-    client_error = status is None or 400 <= status < 500
-    if status == 413 or (client_error and status != 429 and _TOO_LONG.search(error)):
-        return Reply(key, "", Finish.TOO_LONG, detail=detail)
-    if client_error and _FILTERED.search(error):
-        return Reply(key, "", Finish.REFUSED, detail=detail)
-    return Reply(key, "", Finish.ERROR, detail=detail)
+def answerer(body: object) -> str:
+    """The model and fingerprint that a completion bears; empty without."""
+    fields = cast("dict[str, Any]", body) if isinstance(body, dict) else {}
+    names = (fields.get("model"), fields.get("system_fingerprint"))
+    return printable(" ".join(name for name in names if isinstance(name, str)))[:_NAME_CHARACTERS]
 
 
 def completion_reply(key: str, body: object) -> Reply:
@@ -128,7 +89,7 @@ def completion_reply(key: str, body: object) -> Reply:
     choices: Any = fields.get("choices")
     if not isinstance(choices, list):
         if fields.get("error"):
-            return failed_reply(key, None, json.dumps(fields))
+            return failed_reply(key, None, written(fields))
         return Reply(key, "", Finish.ERROR, detail="the reply is no chat completion: it has no `choices`")
     listed = cast("list[Any]", choices)
     if len(listed) != 1:
@@ -139,15 +100,14 @@ def completion_reply(key: str, body: object) -> Reply:
         return Reply(key, "", Finish.ERROR, detail="the reply is no chat completion: its choice has no `message`")
     said = cast("dict[str, Any]", message)
     finish, detail = _finish(cast("dict[str, Any]", choice), said)
-    thought: Any = said.get("reasoning_content") or said.get("reasoning")
-    reasoning = _well_formed(thought) if isinstance(thought, str) else None
-    return Reply(key, _content(said.get("content")), finish, _usage(fields.get("usage")), detail, reasoning)
+    return Reply(key, _content(said.get("content")), finish, _usage(fields.get("usage")), detail)
 
 
 def _finish(choice: dict[str, Any], message: dict[str, Any]) -> tuple[Finish, str | None]:
     refusal: Any = message.get("refusal")
     if refusal:
-        return Finish.REFUSED, printable(str(refusal))[:_MESSAGE_CHARACTERS]
+        said = refusal if isinstance(refusal, str) else written(refusal)
+        return Finish.REFUSED, printable(said)[:MESSAGE_CHARACTERS]
     match choice.get("finish_reason"):
         case "length":
             return Finish.LENGTH, None
@@ -183,4 +143,9 @@ def _usage(usage: object) -> Usage:
     details: Any = fields.get("prompt_tokens_details")
     cached: Any = cast("dict[str, Any]", details).get("cached_tokens") if isinstance(details, dict) else None
     counts = (fields.get("prompt_tokens"), fields.get("completion_tokens"), cached)
-    return Usage(*(count if isinstance(count, int) else 0 for count in counts))
+    return Usage(*map(token_count, counts))
+
+
+def token_count(count: object) -> int:
+    """A count as some server or file gives it; 0 where it is none."""
+    return count if type(count) is int and 0 <= count < _MOST_TOKENS else 0

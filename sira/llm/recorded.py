@@ -10,22 +10,25 @@ from typing import Any, cast
 
 from sira.errors import InputError
 from sira.llm.base import Finish, Reply, Request, Usage
+from sira.llm.openai_body import token_count
 from sira.llm.reply_index import ReplyIndex, Row
 from sira.llm.settings import ModelSettings
 
 SUFFIXES = (".jsonl", ".jsonl.gz")
 NO_REPLY = "no recorded reply"
 
-_ANSWERLESS = {"error": Finish.ERROR, "too_long": Finish.TOO_LONG, "refused": Finish.REFUSED}
-"""Statuses of rows that keep no text, and how such a reply had finished."""
+_FINISHES = frozenset(Finish) - {Finish.PENDING}
+_ENDLESS = " " * 1000
+_ESCAPES = str.maketrans({"<": r"\u003c", "[": r"\u005b"})
 _MODELS = 8
 
 
 class RecordedGenerator:
-    """Answers by key from rows `{docid or qid, phrases}`, or `{docid or qid, raw, finish, usage}` as kept by a job.
+    """Answers by key from rows `{docid or qid, phrases, status}`, or `{docid or qid, raw, finish, usage}` of a job.
 
-    The prompt plays no part. Of several rows of a key the first counts that is no error. Raises InputError for a store
-    that is not there or has a line that is no row; a torn last line is passed over.
+    The prompt plays no part. A row without `raw` gets a text that parses to its phrases and its status. Of several
+    rows of a key the first counts that is no error. Raises InputError for a store that is not there or has a line that
+    is no row; a torn last line is passed over.
     """
 
     def __init__(self, settings: ModelSettings) -> None:
@@ -123,22 +126,34 @@ def _row_reply(key: str, row: Row) -> Reply:
     raw: Any = row.get("raw")
     if isinstance(raw, str):
         finish: Any = row.get("finish", "stop")
-        known = finish in set(Finish)
-        reasoning: Any = row.get("reasoning")
-        return Reply(
-            key,
-            raw,
-            Finish(finish) if known else Finish.ERROR,
-            _usage(row.get("usage")),
-            detail if known else f"the recorded finish is {finish!r}",
-            reasoning if isinstance(reasoning, str) else None,
-        )
-    text = json.dumps({"phrases": row["phrases"]})
-    finish = _ANSWERLESS.get(str(row.get("status")), Finish.STOP)
-    return Reply(key, text if finish is Finish.STOP else "", finish, _usage(row.get("usage")), detail)
+        if not isinstance(finish, str) or finish not in _FINISHES:
+            finish, detail = Finish.ERROR, f"the recorded finish is {finish!r}"
+        return Reply(key, raw, Finish(finish), _usage(row.get("usage")), detail)
+    text, finish = _text(row["phrases"], row.get("status"))
+    return Reply(key, text, finish, _usage(row.get("usage")), detail)
+
+
+def _text(phrases: list[Any], status: object) -> tuple[str, Finish]:
+    """A text that parses to these phrases and this status, and how it finished."""
+    match status:
+        case "error" | "too_long" | "refused":
+            return "", Finish(status)
+        case "unparsable":
+            return "", Finish.STOP
+        case "truncated":
+            return _begun(phrases) + '"\u2026', Finish.LENGTH
+        case "runaway":
+            return _begun(phrases) + _ENDLESS, Finish.LENGTH
+        case _:
+            return json.dumps({"phrases": phrases}), Finish.STOP
+
+
+def _begun(phrases: list[Any]) -> str:
+    """A list that stays open, with signs as escapes that could be taken for a model's thinking."""
+    items = (json.dumps(phrase) for phrase in phrases if isinstance(phrase, str))
+    return '{"phrases":[' + "".join(f"{item.translate(_ESCAPES)}," for item in items)
 
 
 def _usage(usage: object) -> Usage:
     fields = cast("dict[str, Any]", usage) if isinstance(usage, dict) else {}
-    counts = (fields.get(name) for name in ("prompt_tokens", "completion_tokens", "cached_tokens"))
-    return Usage(*(count if isinstance(count, int) else 0 for count in counts))
+    return Usage(*(token_count(fields.get(name)) for name in ("prompt_tokens", "completion_tokens", "cached_tokens")))

@@ -21,7 +21,7 @@ def phrases_schema(max_phrases: int, max_characters: int = DEFAULT_MAX_CHARACTER
     A string may have one character more than `max_characters`: a decoder ends an endless string at its bound, in the
     middle of a word, and so parsing sees by the length that this is half an item, and drops it.
     """
-    phrase = {"type": "string", "pattern": f'^[^"\\\\\\x00-\\x1F]{{1,{max_characters + 1}}}$'}
+    phrase = {"type": "string", "pattern": f'^[^"\\\\\\x00-\\x1F\\x7F]{{1,{max_characters + 1}}}$'}
     return {
         "type": "object",
         "properties": {"phrases": {"type": "array", "items": phrase, "maxItems": max_phrases}},

@@ -52,9 +52,11 @@ def served_model(wanted: str, entries: Sequence[Mapping[str, Any]], address: str
     if isinstance(root, str) and _last_part(root) != identity["model"]:
         identity["root"] = _last_part(root)
     # llama.cpp lists any file under any alias: its size tells two of them apart.
-    identity |= {name: details[name] for name in ("n_params", "size", "ftype") if name in details}
-    context = found.get("max_model_len") or details.get("n_ctx")
-    return ServedModel(wanted or str(found["id"]), identity, context if isinstance(context, int) else None)
+    told = {name: details.get(name) for name in ("n_params", "size", "ftype")}
+    identity |= {name: value for name, value in told.items() if isinstance(value, str | int | float)}
+    lengths: list[Any] = [found.get("max_model_len"), details.get("n_ctx")]
+    context = next((length for length in lengths if type(length) is int and length > 0), None)
+    return ServedModel(wanted or str(found["id"]), identity, context)
 
 
 def _last_part(name: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 from pathlib import Path
 from typing import Any, Literal
 
@@ -26,9 +27,10 @@ THROUGHPUT_OPTIONS = frozenset(
 class Price(BaseModel):
     """What calls cost, from a dated table. Amounts in `currency` per million tokens, or per GPU and hour."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
 
-    date: str
+    date: dt.date
+    """Of the price list: a TOML date, or YYYY-MM-DD."""
     currency: str = "USD"
     input_per_million: float = Field(0.0, ge=0)
     cached_input_per_million: float | None = Field(None, ge=0)
@@ -43,7 +45,7 @@ class ModelSettings(BaseModel):
     the store of `recorded`, or the folder of `batch-file`.
     """
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
 
     backend: Backend
     model: str = ""
@@ -54,8 +56,8 @@ class ModelSettings(BaseModel):
     top_k: int | None = Field(None, ge=1)
     min_p: float | None = Field(None, ge=0, le=1)
     repetition_penalty: float | None = Field(None, gt=0)
-    seed: int = Field(42, ge=0)
-    max_tokens: int | None = Field(None, ge=1)
+    seed: int = Field(42, ge=0, lt=2**31)
+    max_tokens: int | None = Field(None, ge=1, le=1_000_000)
     """None: above the schema's worst case, computed from it."""
     thinking: bool = False
 

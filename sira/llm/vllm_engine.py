@@ -7,18 +7,17 @@ window of requests, so a corpus of any size streams through in constant memory.
 
 from __future__ import annotations
 
-import hashlib
 import itertools
 import json
 from collections.abc import Generator, Iterable, Iterator, Mapping
 from functools import cached_property
 from importlib import import_module
-from pathlib import Path
 from typing import Any, NamedTuple, cast
 
 from sira.errors import EnvironmentFault, InputError
 from sira.llm.base import Finish, Reply, Request, Tokenizer, Usage
 from sira.llm.chat_tokenizer import ChatTokenizer
+from sira.llm.model_files import fingerprint_of, name_of
 from sira.llm.settings import THROUGHPUT_OPTIONS, ModelSettings
 from sira.llm.vllm_api import check_path, engine_options, load_vllm, one_line, start_engine, wait_for_output
 from sira.records import Message
@@ -96,16 +95,20 @@ class VllmGenerator:
 
     @cached_property
     def _identity(self) -> Mapping[str, Any]:
-        """Model, revision (and the commit it stood for), dtype and quantization as resolved, options beside speed."""
-        model = self._options["model"]
+        """Model, revision (and the commit it stood for), dtype and quantization as resolved, options beside speed.
+
+        A local folder is known by its name and its files, so that it may lie elsewhere on another machine.
+        """
+        model, tokenizer = self._options["model"], self._options.get("tokenizer")
         found: dict[str, Any] = {
-            "model": model,
+            "model": name_of(model),
             "revision": self._options.get("revision"),
             "commit": getattr(self._model_config.hf_config, "_commit_hash", None),
-            "files": _fingerprint(Path(model)),
+            "files": fingerprint_of(model),
             "dtype": str(self._model_config.dtype).removeprefix("torch."),
             "quantization": self._model_config.quantization,
-            "tokenizer": self._options.get("tokenizer"),
+            "tokenizer": None if tokenizer is None else name_of(tokenizer),
+            "tokenizer_files": None if tokenizer is None else fingerprint_of(tokenizer),
             "sampling_defaults": self._defaults_of_the_model or None,
         }
         named = {name: value for name, value in found.items() if value is not None}
@@ -255,18 +258,6 @@ def _reply(waiting: _Waiting, output: Any) -> Reply:
 def _sampling(settings: ModelSettings) -> dict[str, Any]:
     names = ("temperature", "top_p", "top_k", "min_p", "repetition_penalty")
     return {name: value for name in names if (value := getattr(settings, name)) is not None}
-
-
-def _fingerprint(model: Path) -> str | None:
-    """Of a local model: the bytes of its JSON and template files and the sizes of all others. None for a hub's id."""
-    if not model.exists():
-        return None
-    digest = hashlib.sha256()
-    for path in sorted(path for path in (model.iterdir() if model.is_dir() else [model]) if path.is_file()):
-        digest.update(f"{path.name}\0{path.stat().st_size}\0".encode())
-        if path.suffix in (".json", ".jinja"):
-            digest.update(path.read_bytes())
-    return digest.hexdigest()[:16]
 
 
 def _jsonable(value: Any) -> Any:

@@ -550,3 +550,69 @@ def test_the_progress_file_tells_of_the_session_while_the_model_opens(folder: Fo
     with pytest.raises(EnvironmentFault):
         run_shard(folder.config(), folder.out, progress=False, open_model=open_model)
     assert json.loads(progress.read_text())["sessions"][0]["stopped"] == "failed: no GPU"
+
+
+def test_a_record_with_an_empty_docid_is_left_out_as_one_without(folder: Folder) -> None:
+    folder.corpus([{"docid": "", "text": "x"}, {"docid": "a", "text": "y"}, {"docid": "", "text": "z"}])
+    result = folder.run()
+    assert folder.docids() == ["a"]
+    assert result.skipped == 2
+
+
+def test_a_corpus_without_one_document_is_refused(folder: Folder) -> None:
+    (folder.path / "corpus.jsonl").write_bytes(b"\x00\xff\n\xfe\n")
+    with pytest.raises(InputError, match=r"holds no document.*line 1"):
+        folder.run()
+
+
+def test_a_row_doubled_by_hand_in_a_finished_shard_is_taken_out(folder: Folder) -> None:
+    folder.run()
+    final = folder.out / "shard-00000-of-00001.jsonl"
+    good = final.read_bytes()
+    final.write_bytes(good + good.splitlines(keepends=True)[2])
+    model = AnsweringModel()
+    result = folder.run(model)
+    assert (model.asked, result.damaged) == ([], 1)
+    assert final.read_bytes() == good
+
+
+def test_other_recorded_replies_are_noticed_on_a_finished_store(folder: Folder) -> None:
+    replies = folder.path / "replies.jsonl"
+    replies.write_text("".join(json.dumps({"docid": d, "phrases": ["levain"]}) + "\n" for d in FOUR))
+    path = folder.path / "recorded.toml"
+    model = '[model]\nbackend = "recorded"\nreplies = "replies.jsonl"'
+    path.write_text(f'name = "r"\n[corpus]\nsource = "corpus.jsonl"\n{model}\n', encoding="utf-8")
+    run_shard(read_expand_config(path), folder.out, progress=False)
+    run_shard(read_expand_config(path), folder.out, progress=False)
+    replies.write_text(replies.read_text().replace("levain", "LEVAIN"))
+    with pytest.raises(InputError, match=r"made otherwise: model\.store was"):
+        run_shard(read_expand_config(path), folder.out, progress=False)
+
+
+def test_a_folder_with_other_files_is_no_place_for_a_store(folder: Folder) -> None:
+    folder.out.mkdir()
+    (folder.out / "thesis.tex").write_text("mine")
+    with pytest.raises(InputError, match=r"holds other files \(thesis\.tex\)"):
+        folder.run()
+    assert [path.name for path in folder.out.iterdir()] == ["thesis.tex"]
+
+
+def test_a_failed_document_alone_needs_no_canary_again(folder: Folder) -> None:
+    folder.documents({f"d{number}": "text" for number in range(20)})
+
+    def failing(request: Request) -> Reply:
+        return Reply("d9", "", Finish.ERROR, detail="403") if request.key == "d9" else phrases(request)
+
+    folder.run(AnsweringModel(failing))
+    result = folder.run(AnsweringModel(failing), retry=frozenset({"error"}))
+    assert (result.done_now, result.failures) == (1, 1)
+
+
+@pytest.mark.parametrize(
+    "change",
+    ["model.temperature=inf", "model.seed=1e30", "model.max_tokens=10000000", "limits.canary=1000000", "model.seed=-1",
+     "prompt.document_characters=0", "prompt.max_words=11", "model.price.gpu_hour=nan", "limits.max_failure_share=2"],
+)  # fmt: skip
+def test_numbers_that_cannot_be_are_refused_by_key(folder: Folder, change: str) -> None:
+    with pytest.raises(InputError, match=change.split("=", maxsplit=1)[0]):
+        folder.config(changes=["model.price.date='2026-01-01'", change])

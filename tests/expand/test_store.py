@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from sira.errors import InputError
-from sira.expand.store import read_expansions, store_fingerprint
+from sira.expand.store import expansion_rows, read_expansions, store_fingerprint
 from sira.records import Expansion
 
 GOOD = '{"docid": "d1", "phrases": ["kiln wash", "é 界 😀"], "status": "truncated", "expires": "2026-01-31"}'
@@ -28,6 +28,18 @@ def test_shards_in_the_order_of_their_names(tmp_path: Path) -> None:
     assert rows(tmp_path / "a.jsonl.gz") == [first]
     ((place, _),) = read_expansions(tmp_path / "b.jsonl")
     assert str(place) == f"{tmp_path / 'b.jsonl'}, line 1"
+
+
+def test_rows_come_whole_with_what_an_expansion_leaves_out(tmp_path: Path) -> None:
+    (tmp_path / "a.jsonl").write_text(f"{GOOD}\n", encoding="utf-8")
+    row = {"docid": 7, "phrases": [], "provenance": {"job": "aa"}}
+    (tmp_path / "b.jsonl").write_text(f"\n{json.dumps(row)}\n", encoding="utf-8")
+    found = list(expansion_rows(tmp_path))
+    assert [(str(place), fields) for place, fields, _ in found] == [
+        (f"{tmp_path / 'a.jsonl'}, line 1", json.loads(GOOD)),
+        (f"{tmp_path / 'b.jsonl'}, line 2", row),
+    ]
+    assert [expansion for _, _, expansion in found] == rows(tmp_path)
 
 
 @pytest.mark.parametrize(

@@ -150,40 +150,119 @@ def test_ids_are_safe_and_distinct_for_any_key(tmp_path: Path) -> None:
 def test_the_first_good_reply_of_an_id_counts(tmp_path: Path) -> None:
     run(tmp_path, [request("d")])
     (row,) = written(tmp_path)
-    bad = answered(row, "", 500, error={"message": "engine died"})
+    bad = answered(row, "", 400, error={"message": "bad grammar"})
     (tmp_path / "replies-00000.jsonl").write_text(bad)
-    error = Reply("d", "", Finish.ERROR, detail="HTTP 500: engine died")
+    error = Reply("d", "", Finish.ERROR, detail="HTTP 400: bad grammar")
     assert run(tmp_path, [request("d")]) == ([error], None)
-    (tmp_path / "replies-00001.jsonl").write_text(bad + answered(row, "good") + answered(row, "late"))
+    died = answered(row, "", 500, error={"message": "engine died"})
+    (tmp_path / "replies-00001.jsonl").write_text(died)
+    assert run(tmp_path, [request("d")]) == ([error], None)
+    (tmp_path / "replies-00002.jsonl").write_text(bad + answered(row, "good") + answered(row, "late"))
     assert run(tmp_path, [request("d")]) == ([Reply("d", "good")], None)
 
 
-def test_errors_as_the_tools_write_them(tmp_path: Path) -> None:
-    requests = [request(key) for key in ("vllm", "hosted", "long", "expired", "empty", "filtered")]
-    run(tmp_path, requests)
-    rows = {row["custom_id"][17:]: row["custom_id"] for row in written(tmp_path)}
-    too_long = {"error": {"message": "This model's maximum context length is 4096 tokens.", "code": 400}}
-    lines: dict[str, dict[str, Any]] = {
-        "vllm": {"response": {"status_code": 400}, "error": {"error": {"message": "bad grammar", "code": 400}}},
-        "hosted": {"response": {"status_code": 500, "body": {"error": {"message": "server error"}}}, "error": None},
-        "long": {"response": {"status_code": 400, "body": None}, "error": too_long},
-        "expired": {"response": None, "error": {"code": "batch_expired", "message": "not executed in time"}},
-        "empty": {"response": None, "error": None},
-        "filtered": {"response": {"status_code": 400}, "error": {"message": "no", "code": "content_filter"}},
-    }
-    (tmp_path / "replies.jsonl").write_text(
-        "".join(json.dumps({"custom_id": rows[key], **line}) + "\n" for key, line in lines.items())
+DEEP: Any = []
+for _ in range(200):
+    DEEP = [DEEP]
+TOO_LONG = {"error": {"message": "This model's maximum context length is 4096 tokens.", "code": 400}}
+
+REFUSED: dict[str, tuple[dict[str, Any], Finish, str]] = {
+    "vllm": (
+        {"response": {"status_code": 400}, "error": {"error": {"message": "bad grammar", "code": 400}}},
+        Finish.ERROR,
+        "HTTP 400: bad grammar",
+    ),
+    "hosted": (
+        {"response": {"status_code": 422, "body": {"error": {"message": "bad value"}}}, "error": None},
+        Finish.ERROR,
+        "HTTP 422: bad value",
+    ),
+    "firewall": ({"response": {"status_code": 403}, "error": "blocked"}, Finish.ERROR, "HTTP 403: blocked"),
+    "long": (
+        {"response": {"status_code": 400, "body": None}, "error": TOO_LONG},
+        Finish.TOO_LONG,
+        "HTTP 400: This model's maximum context length is 4096 tokens.",
+    ),
+    "long without status": (
+        {"response": None, "error": {"code": "context_length_exceeded", "message": "9000 tokens"}},
+        Finish.TOO_LONG,
+        "9000 tokens",
+    ),
+    "filtered": (
+        {"response": {"status_code": 400}, "error": {"message": "no", "code": "content_filter"}},
+        Finish.REFUSED,
+        "HTTP 400: no",
+    ),
+}
+
+
+def write_lines(folder: Path, lines: dict[str, dict[str, Any]]) -> None:
+    rows = {row["custom_id"][17:]: row["custom_id"] for row in written(folder)}
+    (folder / "replies.jsonl").write_text(
+        "".join(json.dumps({"custom_id": rows[key.replace(" ", "_")], **line}) + "\n" for key, line in lines.items())
     )
+
+
+def test_a_refusal_of_the_request_is_its_reply(tmp_path: Path) -> None:
+    requests = [request(key) for key in REFUSED]
+    run(tmp_path, requests)
+    write_lines(tmp_path, {key: line for key, (line, _, _) in REFUSED.items()})
     replies, pending = run(tmp_path, requests)
     assert pending is None
-    assert {reply.key: (reply.finish, reply.detail) for reply in replies} == {
-        "vllm": (Finish.ERROR, "HTTP 400: bad grammar"),
-        "hosted": (Finish.ERROR, "HTTP 500: server error"),
-        "long": (Finish.TOO_LONG, "HTTP 400: This model's maximum context length is 4096 tokens."),
-        "expired": (Finish.ERROR, "not executed in time"),
-        "empty": (Finish.ERROR, "the line holds no response"),
-        "filtered": (Finish.REFUSED, "HTTP 400: no"),
-    }
+    assert replies == [Reply(key, "", finish, detail=detail) for key, (_, finish, detail) in REFUSED.items()]
+
+
+GOOD_BODY = {"choices": [{"message": {"content": "x"}, "finish_reason": "stop"}]}
+FAILED: dict[str, tuple[dict[str, Any], str]] = {
+    "expired": (
+        {"response": None, "error": {"code": "batch_expired", "message": "not executed in time"}},
+        "not executed in time",
+    ),
+    "empty": ({"response": None, "error": None}, "the line holds no response"),
+    "no body": ({"response": {"status_code": 200, "body": None}, "error": None}, "the line holds no response"),
+    "error beside a body": (
+        {"response": {"status_code": 200, "body": GOOD_BODY}, "error": {"message": "connection reset"}},
+        "connection reset",
+    ),
+    **{
+        f"status {status}": ({"response": {"status_code": status}, "error": {"message": "m"}}, f"HTTP {status}: m")
+        for status in (401, 402, 404, 408, 409, 429, 500, 502, 503, 529)
+    },
+    "status in the response alone": (
+        {"response": {"status_code": 500, "body": {"error": {"message": "server error"}}}, "error": None},
+        "HTTP 500: server error",
+    ),
+    "error in a good response": (
+        {"response": {"status_code": 200, "body": {"error": {"message": "upstream gone"}}}},
+        "upstream gone",
+    ),
+    "aborted": (
+        {"response": {"body": {"choices": [{"message": {"content": "ha"}, "finish_reason": "abort"}]}}},
+        "the endpoint broke off: finish_reason 'abort'",
+    ),
+    "wrong types": ({"response": [1], "error": [[1]]}, "[[1]]"),
+    "body of another type": (
+        {"response": {"status_code": "200", "body": {"choices": {}}}},
+        "the reply is no chat completion: it has no `choices`",
+    ),
+    "deep": ({"response": {"status_code": 200, "body": DEEP}}, "[" * 201 + "]" * 99),
+}
+
+
+@pytest.mark.parametrize("name", FAILED)
+def test_a_failure_that_may_pass_is_no_reply_and_its_request_is_written_anew(tmp_path: Path, name: str) -> None:
+    line, detail = FAILED[name]
+    requests = [request(name), request("new")]
+    run(tmp_path, requests)
+    before = written(tmp_path)
+    write_lines(tmp_path, {name: line})
+    replies, pending = run(tmp_path, requests)
+    assert replies == []
+    assert written(tmp_path) == before
+    assert pending is not None
+    assert pending.startswith(f"requests without a reply: 2 (1 failed before, the first: {detail}), in {tmp_path}")
+    (tmp_path / "replies-1.jsonl").write_text("".join(answered(row, "good") for row in before))
+    assert run(tmp_path, requests) == ([Reply(name, "good"), Reply("new", "good")], None)
 
 
 def test_lines_that_are_no_replies_are_counted(tmp_path: Path) -> None:

@@ -12,11 +12,12 @@ from typing import Any
 import pytest
 
 from sira.errors import EnvironmentFault, InputError
-from sira.llm import endpoint
+from sira.llm import waiting
 from sira.llm.base import Finish, Reply, Request, Usage
-from sira.llm.endpoint import EndpointGenerator, wait_s
+from sira.llm.endpoint import DEAD_AFTER, EndpointGenerator
 from sira.llm.schema import phrases_schema
 from sira.llm.settings import ModelSettings
+from sira.llm.waiting import wait_s
 from sira.records import Message
 from tests.llm.openai_server import DROP, HANG, Answer, OpenAIServer, completion, refusal
 
@@ -35,7 +36,7 @@ def server() -> Iterator[OpenAIServer]:
 @pytest.fixture
 def open_endpoint(server: OpenAIServer, monkeypatch: pytest.MonkeyPatch) -> Iterator[Open]:
     """Opens endpoints of the server; afterwards no thread of theirs is left."""
-    monkeypatch.setattr(endpoint, "_FIRST_WAIT_S", 0.001)
+    monkeypatch.setattr(waiting, "_FIRST_WAIT_S", 0.001)
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
     opened: list[EndpointGenerator] = []
 
@@ -63,6 +64,10 @@ def ask(generator: EndpointGenerator, *texts: str) -> dict[str, Reply]:
     replies = list(generator.generate(request(text) for text in texts))
     assert len(replies) == len(texts)
     return {reply.key: reply for reply in replies}
+
+
+def calls_of(server: OpenAIServer, text: str) -> int:
+    return sum(call["messages"][-1]["content"] == text for call in server.calls)
 
 
 def test_each_request_gets_the_reply_to_its_own_text(server: OpenAIServer, open_endpoint: Open) -> None:
@@ -169,12 +174,12 @@ def test_the_extra_body_stands_in_place_of_ours(server: OpenAIServer, open_endpo
         open_endpoint(extra_body={"stream": True})
 
 
-def test_usage_reasoning_and_the_reasons_to_stop(server: OpenAIServer, open_endpoint: Open) -> None:
+def test_usage_and_the_reasons_to_stop(server: OpenAIServer, open_endpoint: Open) -> None:
     usage = {"prompt_tokens": 30, "completion_tokens": 4, "prompt_tokens_details": {"cached_tokens": 16}}
     server.answers = {
         "usage": [Answer(completion("x", usage=usage))],
+        "wrong counts": [Answer(completion("x", usage={"prompt_tokens": -1, "completion_tokens": True}))],
         "thought": [Answer(completion("x", reasoning_content="hm"))],
-        "thought too": [Answer(completion("x", reasoning="hm"))],
         "length": [Answer(completion('{"phrases": ["a', "length"))],
         "filtered": [Answer(completion(None, "content_filter"))],
         "refused": [Answer(completion(None, refusal="I\ncannot"))],
@@ -185,8 +190,8 @@ def test_usage_reasoning_and_the_reasons_to_stop(server: OpenAIServer, open_endp
     replies = ask(open_endpoint(), *server.answers)
     assert replies == {
         "usage": Reply("usage", "x", usage=Usage(30, 4, 16)),
-        "thought": Reply("thought", "x", reasoning="hm"),
-        "thought too": Reply("thought too", "x", reasoning="hm"),
+        "wrong counts": Reply("wrong counts", "x"),
+        "thought": Reply("thought", "x"),
         "length": Reply("length", '{"phrases": ["a', Finish.LENGTH),
         "filtered": Reply("filtered", "", Finish.REFUSED, detail="stopped by the endpoint's content filter"),
         "refused": Reply("refused", "", Finish.REFUSED, detail="I\\ncannot"),
@@ -219,6 +224,12 @@ def test_a_row_that_fails_costs_only_itself(server: OpenAIServer, open_endpoint:
         "no choices": Answer(completion("a") | {"choices": []}),
         "no completion": Answer({"object": "list"}),
         "a list": Answer([1]),
+        "a number": Answer(7),
+        "choices of another type": Answer({"choices": "none"}),
+        "a choice of another type": Answer({"choices": [[]]}),
+        "a message of another type": Answer({"choices": [{"message": ["x"]}]}),
+        "an error of another type": Answer({"error": [[1]]}),
+        "an error nested deeply": Answer('{"error": ' + "[" * 100_000, 400),
         "an error in a good response": Answer({"error": {"message": "upstream gone", "code": 502}}),
     }
     server.answers = {name: [answer] for name, answer in (bad | TOO_LONG).items()}
@@ -231,9 +242,48 @@ def test_a_row_that_fails_costs_only_itself(server: OpenAIServer, open_endpoint:
         "no choices": (Finish.ERROR, "the reply has 0 choices where 1 was asked for"),
         "no completion": (Finish.ERROR, "the reply is no chat completion: it has no `choices`"),
         "a list": (Finish.ERROR, "the reply is no chat completion: no JSON object"),
+        "a number": (Finish.ERROR, "the reply is no chat completion: no JSON object"),
+        "choices of another type": (Finish.ERROR, "the reply is no chat completion: it has no `choices`"),
+        "a choice of another type": (Finish.ERROR, "the reply is no chat completion: its choice has no `message`"),
+        "a message of another type": (Finish.ERROR, "the reply is no chat completion: its choice has no `message`"),
+        "an error of another type": (Finish.ERROR, "[[1]]"),
+        "an error nested deeply": (Finish.ERROR, 'HTTP 400: {"error": ' + "[" * 290),
         "an error in a good response": (Finish.ERROR, "upstream gone"),
     }
-    assert len(server.calls) == len(good) + len(bad) + len(TOO_LONG)
+    assert len(server.calls) - calls_of(server, "Hello") == len(good) + len(bad) + len(TOO_LONG)
+
+
+def test_wrong_types_in_a_completion_are_passed_over(server: OpenAIServer, open_endpoint: Open) -> None:
+    odd = {
+        "finish": completion("a", finish={"reason": "stop"}),  # type: ignore[arg-type]
+        "usage": completion("a", usage=[1]),
+        "details": completion("a", usage={"prompt_tokens": "9", "prompt_tokens_details": "none"}),
+        "parts": completion([7, {"text": 8}, {"text": "a"}]),  # type: ignore[arg-type]
+        "model": completion("a") | {"model": {"name": "m"}, "system_fingerprint": 7},
+    }
+    server.answers = {key: [Answer(body)] for key, body in odd.items()}
+    server.answers["content"] = [Answer(completion({"text": "a"}))]  # type: ignore[arg-type]
+    server.answers["refusal"] = [Answer(completion(None, refusal=[["no"]]))]
+    replies = ask(open_endpoint(), *server.answers)
+    assert replies.pop("content") == Reply("content", "")
+    assert replies.pop("refusal") == Reply("refusal", "", Finish.REFUSED, detail='[["no"]]')
+    assert replies == {key: Reply(key, "a") for key in odd}
+
+
+@pytest.mark.parametrize(
+    "body",
+    [7, [], {"data": {}}, {"data": [7, {"id": 7}]}, "[" * 100_000,
+     {"data": [{"id": "m", "max_model_len": "4096", "meta": [], "root": 7}]},
+     {"data": [{"id": "m", "max_model_len": True, "meta": {"n_ctx": -1, "size": [1]}}]}],
+)  # fmt: skip
+def test_a_list_of_models_of_wrong_types_tells_nothing(server: OpenAIServer, open_endpoint: Open, body: Any) -> None:
+    server.models = Answer(body)
+    if isinstance(body, str):
+        with pytest.raises(EnvironmentFault, match=r"no server answers here \(the body of the reply is no JSON\)"):
+            open_endpoint(model="m")
+    else:
+        generator = open_endpoint(model="m")
+        assert (generator.identity, generator.context_tokens) == ({"model": "m"}, None)
 
 
 def test_half_a_surrogate_pair_in_a_prompt_costs_only_its_row(open_endpoint: Open) -> None:
@@ -250,6 +300,7 @@ ONCE = {
     "408": refusal(408, "timeout"),
     "dropped": DROP,
     "cut JSON": Answer('{"choices": [{"mess'),
+    "nested deeply": Answer('{"choices": ' + "[" * 100_000 + "]" * 100_000 + "}"),
     "hang": HANG,
 }
 
@@ -270,21 +321,22 @@ def test_after_the_last_try_the_row_is_an_error(server: OpenAIServer, open_endpo
         "409": "HTTP 409: conflict",
         "408": "HTTP 408: timeout",
         "cut JSON": "the body of the reply is no JSON",
+        "nested deeply": "the body of the reply is no JSON",
         "hang": "no reply within 0.5 s",
         "good": None,
     }
     assert replies["dropped"].detail is not None
     assert replies["dropped"].detail.startswith("connection failed: ")
     assert {key for key, reply in replies.items() if reply.finish is Finish.ERROR} == set(ONCE)
-    assert len(server.calls) == 3 * len(ONCE) + 1
+    assert len(server.calls) - calls_of(server, "Hello") == 3 * len(ONCE) + 1
 
 
 def test_retry_after_decides_the_wait(
     server: OpenAIServer, open_endpoint: Open, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     generator = open_endpoint()
-    monkeypatch.setattr(endpoint, "_FIRST_WAIT_S", 1e6)
-    monkeypatch.setattr(endpoint, "_LONGEST_BACKOFF_S", 1e6)
+    monkeypatch.setattr(waiting, "_FIRST_WAIT_S", 1e6)
+    monkeypatch.setattr(waiting, "_LONGEST_BACKOFF_S", 1e6)
     server.answers["a"] = [ONCE["429"], Answer(completion("at last"))]
     assert ask(generator, "a")["a"].text == "at last"
 
@@ -299,13 +351,14 @@ def test_the_wait_before_the_next_try() -> None:
     assert 0.375 <= wait_s(0, {}) <= 0.5
     assert 3 <= wait_s(3, {"retry-after": "soon"}) <= 4
     assert wait_s(5000, {}) <= 8
+    assert wait_s(0, {"retry-after": "nan"}) == 0.0
+    assert wait_s(5000, {"retry-after": "Mon, 01 Jan 0001 00:00:00 -0000"}) <= 8
 
 
 @pytest.mark.parametrize(
     ("answer", "remedy"),
     [
         (refusal(401, "Incorrect API key provided: sk-secret."), "set the environment variable SIRA_TEST_KEY to a key"),
-        (refusal(403, "no access"), "set the environment variable SIRA_TEST_KEY to a key"),
         (refusal(404, "The model `m` does not exist."), "check `model` and `base_url`"),
         (refusal(402, "Insufficient Balance"), "no credit left"),
         (refusal(429, "You exceeded your current quota", code="insufficient_quota"), "no credit left"),
@@ -329,6 +382,45 @@ def test_what_ends_the_job(
     assert [call["messages"][1]["content"] for call in server.calls] == ["a", "b"]
 
 
+@pytest.mark.parametrize("firewall", [Answer("Request blocked by policy", 403), Answer("Not Found", 404)])
+def test_a_firewall_that_blocks_one_document_costs_only_its_row(
+    server: OpenAIServer, open_endpoint: Open, firewall: Answer
+) -> None:
+    server.answers["bad"] = [firewall]
+    for texts in (["bad", "a", "b"], ["a", "bad", "b"], ["a", "b", "bad"], ["bad"]):
+        generator = open_endpoint(concurrency=1)
+        replies = ask(generator, *texts)
+        assert replies.pop("bad") == Reply("bad", "", Finish.ERROR, detail=f"HTTP {firewall.status}: {firewall.body}")
+        assert {reply.text for reply in replies.values()} == set(texts) - {"bad"}
+
+
+@pytest.mark.parametrize("count", [1, DEAD_AFTER, DEAD_AFTER + 5])
+def test_a_key_without_access_ends_the_job_without_a_row(server: OpenAIServer, open_endpoint: Open, count: int) -> None:
+    texts = [str(number) for number in range(count)]
+    server.answers = {text: [refusal(403, "no access")] for text in [*texts, "Hello"]}
+    failed: list[Reply] = []
+    with pytest.raises(EnvironmentFault, match="HTTP 403: no access; set the environment variable OPENAI_API_KEY"):
+        failed.extend(open_endpoint(concurrency=1).generate(map(request, texts)))
+    assert failed == []
+    assert len(server.calls) == min(count + 1, DEAD_AFTER)
+
+
+def test_a_key_that_loses_access_ends_the_job(server: OpenAIServer, open_endpoint: Open) -> None:
+    texts = [str(number) for number in range(40)]
+    server.answers = {text: [refusal(403, "no access")] for text in texts[5:]}
+    got: list[Reply] = []
+    with pytest.raises(EnvironmentFault, match="HTTP 403: no access"):
+        got.extend(open_endpoint(concurrency=1).generate(map(request, texts)))
+    assert [reply.text for reply in got] == texts[:5]
+    assert len(server.calls) == 5 + DEAD_AFTER
+
+
+def test_a_document_that_a_message_quotes_does_not_end_the_job(server: OpenAIServer, open_endpoint: Open) -> None:
+    said = 'cannot read "insufficient_quota", an error whose code is insufficient_quota'
+    server.answers["bad"] = [refusal(400, said, code="bad_request")]
+    assert ask(open_endpoint(), "bad")["bad"].detail == f"HTTP 400: {said}"
+
+
 def test_a_job_stops_when_the_server_has_gone(server: OpenAIServer, open_endpoint: Open) -> None:
     replies = open_endpoint(max_retries=0, concurrency=1).generate(request(str(number)) for number in range(1000))
     assert next(replies).text == "0"
@@ -336,7 +428,41 @@ def test_a_job_stops_when_the_server_has_gone(server: OpenAIServer, open_endpoin
     failed: list[Reply] = []
     with pytest.raises(EnvironmentFault, match=r"20 requests in a row got no answer .*run the same command again"):
         failed.extend(replies)
-    assert [(reply.key, reply.finish) for reply in failed] == [(str(n), Finish.ERROR) for n in range(1, 20)]
+    assert failed == []
+
+
+DYING = [Answer("busy", 503), DROP, Answer("no JSON"), Answer({"error": {"message": "gone"}})]
+
+
+@pytest.mark.parametrize("dying", DYING)
+def test_a_server_that_goes_at_the_end_leaves_no_rows_of_errors(
+    server: OpenAIServer, open_endpoint: Open, dying: Answer
+) -> None:
+    server.answers = {text: [dying] for text in ("bad 1", "bad 2", "Hello")}
+    got: list[Reply] = []
+    with pytest.raises(EnvironmentFault, match=r"the last requests \(2\) got no answer, nor did a short one \(.*again"):
+        got.extend(open_endpoint(max_retries=0, concurrency=1).generate(map(request, ["good", "bad 1", "bad 2"])))
+    assert [reply.text for reply in got] == ["good"]
+
+
+@pytest.mark.parametrize("failing", DYING)
+def test_a_failure_is_told_once_the_server_has_answered(
+    server: OpenAIServer, open_endpoint: Open, failing: Answer
+) -> None:
+    server.answers = {text: [failing] for text in ("bad 1", "bad 2")}
+    order = ["a", "bad 1", "bad 2", "b", "c"]
+    replies = list(open_endpoint(max_retries=0, concurrency=1).generate(map(request, order)))
+    assert [reply.key for reply in replies] == order
+    assert [reply.finish is Finish.ERROR for reply in replies] == [False, True, True, False, False]
+    assert calls_of(server, "Hello") == 0
+
+
+def test_calls_of_one_request_do_not_add_up_while_the_server_lives(server: OpenAIServer, open_endpoint: Open) -> None:
+    server.answers["bad"] = [Answer("busy", 503)]
+    generator = open_endpoint(max_retries=0)
+    for _ in range(DEAD_AFTER + 1):
+        assert ask(generator, "bad")["bad"].detail == "HTTP 503: busy"
+    assert server.calls[-1]["max_tokens"] == 1
 
 
 def test_single_failures_do_not_add_up(server: OpenAIServer, open_endpoint: Open) -> None:
@@ -385,6 +511,58 @@ def test_a_field_that_the_server_does_not_know_is_left_out_from_then_on(
     assert server.calls[-1]["max_completion_tokens"] == 64
     assert generator.facts["left_out"] == ["chat_template_kwargs", "max_tokens", "temperature", "top_k"]
     assert len(caplog.records) == 4
+
+
+ECHO = "the text 'extra low temperature firing, seed unknown' is refused: not supported"
+
+
+@pytest.mark.parametrize(
+    ("message", "fields"),
+    [
+        (ECHO, {}),
+        ("unsupported text: glaze at 'max temperature'", {}),
+        ("unsupported content: temperature", {}),
+        ("The word 'temperature' is not allowed here", {"param": "messages[0].content"}),
+    ],
+)
+def test_words_of_the_document_in_a_message_leave_no_field_out(
+    server: OpenAIServer, open_endpoint: Open, message: str, fields: dict[str, str]
+) -> None:
+    server.answers["bad"] = [refusal(400, message, **fields)]
+    generator = open_endpoint()
+    assert ask(generator, "bad")["bad"].detail == f"HTTP 400: {message}"
+    assert generator.facts["left_out"] == []
+
+
+def test_what_the_server_took_once_is_not_left_out(server: OpenAIServer, open_endpoint: Open) -> None:
+    said = "unsupported text: set 'temperature' to 0"
+    server.answers["bad"] = [refusal(400, said)]
+    server.answers["schema"] = [refusal(400, "unsupported text: `response_format`")]
+    generator = open_endpoint(concurrency=1)
+    replies = [request("a"), request("bad"), request("schema", schema=phrases_schema(2)), request("b")]
+    assert [reply.finish for reply in generator.generate(replies)] == [
+        Finish.STOP, Finish.ERROR, Finish.ERROR, Finish.STOP
+    ]  # fmt: skip
+    assert generator.facts["left_out"] == []
+    assert server.calls[-1]["temperature"] == 0.4
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        refusal(400, "property 'top_k' is unsupported"),
+        refusal(400, 'Invalid JSON payload received. Unknown name "top_k": Cannot find field.'),
+        refusal(400, "Unknown parameter: `top_k`"),
+        refusal(400, "this one is not supported", param="top_k"),
+        Answer({"error": {"error": {"message": "not permitted", "param": "body.top_k"}}}, 400),
+        Answer({"detail": [{"type": "extra_forbidden", "loc": ["body", "top_k"]}]}, 422),
+    ],
+)
+def test_the_ways_in_which_servers_name_a_field(server: OpenAIServer, open_endpoint: Open, answer: Answer) -> None:
+    server.answers["a"] = [answer, Answer(completion("at last"))]
+    generator = open_endpoint(top_k=5)
+    assert ask(generator, "a")["a"].text == "at last"
+    assert generator.facts["left_out"] == ["top_k"]
 
 
 def test_a_field_that_the_user_set_is_not_left_out(server: OpenAIServer, open_endpoint: Open) -> None:
