@@ -5,7 +5,8 @@
 One process on one core, measured from its start to its end: reading the table, joining the corpus, analysing texts and
 phrases, judging and writing. The table holds the real df of the texts and is filled up with made-up terms of df 1. The
 phrases of a document are cut from the short descriptions of other packages. `shuffled` gives the rows in another order
-than the corpus, which makes the texts go through a file.
+than the corpus, which makes the texts go through a file. With `--texts` no network is needed; phrases are then cut from
+the titles of other texts, or from their first words.
 """
 
 from __future__ import annotations
@@ -99,6 +100,11 @@ def measure(corpus: Corpus, *, phrases: int, per_document: int, rounds: int) -> 
         best[name] = count / fastest.seconds * 60
         row: Row = {"work": f"sira filter, {name}", "seconds": fastest.seconds, "phrases a minute": best[name]}
         report.rows.append(row | {"peak MB": max(run.peak_mb for run in runs)})
+    if count < phrases:
+        report.notes.append(
+            f"The texts carry {count:,} phrases, {phrases:,} were asked for: start and loading weigh more, and "
+            "phrases a minute come out too low."
+        )
     report.goals.append(Goal("phrases a minute, corpus order", best["corpus order"], ">=", 1_000_000))
     report.goals.append(Goal("MB, df table of 1 M terms", float(report.rows[0]["peak MB"] or 0), "<=", 250))
     return report

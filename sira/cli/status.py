@@ -183,7 +183,6 @@ def to_json(job: JobStatus) -> dict[str, Any]:
     }
     for shard in job.shards:
         row = asdict(shard) | {"state": shard.state.value, "failures": shard.failures}
-        row["usage"] = shard.usage.model_dump()
         row["last_seen"] = shard.last_seen.isoformat(timespec="seconds") if shard.last_seen else None
         data["shards"].append(row)
     return data

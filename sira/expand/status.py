@@ -18,6 +18,9 @@ from typing import NamedTuple
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from sira.errors import InputError
+from sira.expand.progress import progress_path, read_progress
+from sira.expand.shard import shard_name
+from sira.llm.base import Usage
 from sira.records import FAILURES
 
 STALE_SECONDS = 120.0
@@ -47,14 +50,6 @@ class _File(BaseModel):
     model_config = ConfigDict(extra="ignore", frozen=True)
 
 
-class Tokens(_File):
-    """Tokens so far."""
-
-    prompt_tokens: int = 0
-    completion_tokens: int = 0
-    cached_tokens: int = 0
-
-
 class Session(_File):
     """One process's work on a shard: `done` documents and `usage` tokens in `seconds`. `stopped` is None as long as it
     works; otherwise `finished`, `interrupted`, `pending` or `failed: ...`."""
@@ -64,7 +59,7 @@ class Session(_File):
     updated: dt.datetime
     seconds: float = Field(0.0, ge=0)
     done: int = 0
-    usage: Tokens = Tokens()
+    usage: Usage = Usage()
     gpus: int = 0
     stopped: str | None = None
 
@@ -75,13 +70,13 @@ class Session(_File):
 
 
 class ProgressFile(_File):
-    """A shard's progress file."""
+    """What is needed of a shard's progress file."""
 
     documents: int = Field(ge=0)
     done: int = Field(0, ge=0)
     skipped: int = 0
     statuses: Mapping[str, int] = {}
-    usage: Tokens = Tokens()
+    usage: Usage = Usage()
     finished: bool = False
     sessions: tuple[Session, ...] = ()
 
@@ -107,7 +102,7 @@ class ShardStatus:
     done: int = 0
     skipped: int = 0
     statuses: Mapping[str, int] | None = None
-    usage: Tokens = field(default_factory=Tokens)
+    usage: Usage = field(default_factory=Usage)
     gpu_seconds: float = 0.0
     host: str | None = None
     last_seen: dt.datetime | None = None
@@ -224,11 +219,11 @@ def _job(folder: Path, notes: list[str]) -> JobFile | None:
 def _shard(
     folder: Path, names: set[str], shard: int, shards: int, *, now: dt.datetime, notes: list[str]
 ) -> ShardStatus:
-    stem = f"shard-{shard:05d}-of-{shards:05d}"
-    whole, part = names & {f"{stem}.jsonl", f"{stem}.jsonl.gz"}, f"{stem}.jsonl.part" in names
-    file = folder / f"{stem}.progress.json"
+    final = folder / shard_name(shard, shards)
+    whole, part = names & {final.name, f"{final.name}.gz"}, f"{final.name}.part" in names
+    file = progress_path(final)
     try:
-        progress = ProgressFile.model_validate_json(file.read_bytes())
+        progress = ProgressFile.model_validate(read_progress(file))
         written = file.stat().st_mtime
     except (OSError, ValidationError):
         if file.name in names:
@@ -241,7 +236,7 @@ def _shard(
     if session and sign and sign.ahead_seconds:
         notes.append(f"the clock of {session.host or 'a machine'} is {sign.ahead_seconds:.0f} s ahead of this one's")
     if progress.finished and not whole and not part:
-        notes.append(f"{file.name} says finished, but {stem}.jsonl is not there: put it back, or run the shard again")
+        notes.append(f"{file.name} says finished, but {final.name} is not there: put it back, or run the shard again")
     state = _state(progress, sign, whole=bool(whole), part=part)
     documents = progress.documents
     found = ShardStatus(

@@ -52,9 +52,15 @@ def read_expansions(path: str | Path) -> Iterator[tuple[Place, Expansion]]:
 
     Raises InputError naming file, line and field.
     """
+    for place, _, expansion in expansion_rows(path):
+        yield place, expansion
+
+
+def expansion_rows(path: str | Path) -> Iterator[tuple[Place, dict[str, Any], Expansion]]:
+    """The same with each row as it stands there, for what an Expansion leaves out (provenance, usage)."""
     for file in store_files(Path(path)):
         for place, row in json_rows(file):
-            yield place, _expansion(place, row)
+            yield place, row, _expansion(place, row)
 
 
 def _expansion(place: Place, row: dict[str, Any]) -> Expansion:

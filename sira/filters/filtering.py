@@ -24,14 +24,22 @@ from tqdm import tqdm
 import sira
 from sira.analysis import df_bound
 from sira.analysis.english import Analyze
-from sira.corpora.rows import json_rows
 from sira.errors import InputError
-from sira.expand.store import read_expansions, store_files, store_fingerprint
+from sira.expand.store import expansion_rows, store_files, store_fingerprint
 from sira.filters.joining import DocumentTexts
 from sira.filters.policy import Policy
-from sira.filters.rules import ORDER, FilterSettings, Holds, Rules, holder_of_terms, holder_of_text, judge
+from sira.filters.rules import (
+    ORDER,
+    FilterSettings,
+    Holds,
+    PhraseVerdict,
+    Rules,
+    holder_of_terms,
+    holder_of_text,
+    judge,
+)
 from sira.filters.vocabulary import Vocabulary
-from sira.records import Expansion, Outcome, Place, Record, Verdict
+from sira.records import Expansion, Outcome, Place, Record
 
 PHRASES, MANIFEST = "phrases.jsonl", "filter.json"
 BATCH = 200
@@ -44,7 +52,10 @@ Row = tuple[Place, Expansion, Any]
 
 @dataclass(slots=True)
 class Tally:
-    """What became of rows and phrases. Phrases: proposed = expired + the sum of `outcomes`."""
+    """What became of rows and phrases. Phrases: proposed = expired + the sum of `outcomes`.
+
+    `forbidden` counts phrases by the class of the policy that names them; `texts` hashes the documents read.
+    """
 
     outcomes: Counter[str] = field(default_factory=Counter[str])
     forbidden: Counter[str] = field(default_factory=Counter[str])
@@ -82,7 +93,8 @@ def filter_store(
 ) -> dict[str, Any]:
     """Write the filtered store to the folder `target`, whole or not at all, and return what `filter.json` says.
 
-    Rows keep docid, status, expires and provenance. Raises InputError for a row or a target that cannot be used.
+    Rows keep docid, status, expires and provenance. Raises InputError for an unfinished store, and for a row
+    or a target that cannot be used.
     """
     store_files(store)
     _check_apart(store, target)
@@ -103,14 +115,11 @@ def filter_store(
 
 
 def _rows(store: Path) -> Iterator[Row]:
-    raw = (item for file in store_files(store) for item in json_rows(file))
-    for place, row in read_expansions(store):
-        provenance = next(fields.get("provenance") for at, fields in raw if at == place)
-        yield place, row, provenance
+    return ((place, row, fields.get("provenance")) for place, fields, row in expansion_rows(store))
 
 
 def _write_rows(rows: Iterable[Row], how: Filter, texts: DocumentTexts | None, tally: Tally, out: TextIO) -> None:
-    rules = Rules(how.settings, how.bound, how.policy.forbids_normal if how.policy else None)
+    rules = Rules(how.settings, how.bound, how.policy.forbids if how.policy else None)
     vocabulary = how.vocabulary
     rows = iter(rows)
     while batch := list(islice(rows, BATCH)):
@@ -177,17 +186,14 @@ def _hold(waiting: list[tuple[int, str]], analyze: Analyze | None, found: list[H
     waiting.clear()
 
 
-def _line(row: Row, verdicts: Sequence[Verdict], how: Filter, tally: Tally) -> str:
+def _line(row: Row, verdicts: Sequence[PhraseVerdict], how: Filter, tally: Tally) -> str:
     """The row of the new store, as a line; and its part of the counts."""
     _, old, provenance = row
     kept = [verdict.phrase for verdict in verdicts if verdict.outcome is Outcome.KEPT]
     tally.rows += 1
     tally.phrases += len(old.phrases)
     tally.outcomes.update([verdict.outcome for verdict in verdicts])
-    if how.policy:
-        tally.forbidden.update(
-            str(how.policy.forbids(verdict.phrase)) for verdict in verdicts if verdict.outcome is Outcome.FORBIDDEN
-        )
+    tally.forbidden.update([verdict.policy_class for verdict in verdicts if verdict.policy_class is not None])
     expires = old.expires
     tally.dated |= expires is not None
     if _expired(old, how.today):

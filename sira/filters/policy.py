@@ -64,12 +64,8 @@ class Policy:
     def classes(self) -> tuple[str, ...]:
         return tuple(rule.name for rule in self.rules)
 
-    def forbids(self, phrase: str) -> str | None:
-        """The first class that the phrase belongs to, or None."""
-        return self.forbids_normal(normal_form(phrase))
-
-    def forbids_normal(self, text: str) -> str | None:
-        """The same of a phrase that is in its normal form."""
+    def forbids(self, text: str) -> str | None:
+        """The first class that a phrase, given in its normal form, belongs to, or None."""
         for rule in self.rules:
             if rule.needs is None or rule.needs.search(text):
                 for pattern in rule.patterns:

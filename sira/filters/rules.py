@@ -87,6 +87,16 @@ class Rules:
     forbids: Callable[[str], str | None] | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class PhraseVerdict(Verdict):
+    """The verdict on a whole phrase: `term` is its form, `df` that of its rarest word.
+
+    `policy_class` is the class of the policy that forbids it, None where none does.
+    """
+
+    policy_class: str | None = None
+
+
 def judge(
     phrases: Sequence[str],
     rules: Rules,
@@ -94,25 +104,26 @@ def judge(
     analysed: Sequence[Sequence[str]] | None = None,
     holds: Holds | None = None,
     df: Mapping[str, int] | None = None,
-) -> list[Verdict]:
+) -> list[PhraseVerdict]:
     """The verdict on each phrase of one document, in order.
 
     `analysed` are the terms of each phrase; without it (no analyzer at hand) normal forms stand for analysed forms, and
     df is not asked. `holds` tells what the document holds already (`holder_of_terms`, `holder_of_text`); None skips the
-    question. `df` maps terms to df, 0 where absent. A verdict's `term` is the form, its `df` that of the rarest word.
+    question. `df` maps terms to df, 0 where absent.
     """
     settings = rules.settings
     seen: set[str] = set()
     kept = 0
-    verdicts: list[Verdict] = []
+    verdicts: list[PhraseVerdict] = []
     for number, phrase in enumerate(phrases):
         normal = normal_form(phrase)
         terms = None if analysed is None else analysed[number]
         form = normal if terms is None else " ".join(terms)
         rarest: int | None = None
+        policy_class: str | None = None
         if not form or (terms is None and not any(map(str.isalnum, form))):
             outcome = Outcome.EMPTY
-        elif rules.forbids is not None and rules.forbids(normal) is not None:
+        elif rules.forbids is not None and (policy_class := rules.forbids(normal)) is not None:
             outcome = Outcome.FORBIDDEN
         elif settings.max_words is not None and normal.count(" ") >= settings.max_words:
             outcome = Outcome.TOO_LONG
@@ -134,7 +145,7 @@ def judge(
                 outcome = Outcome.OVER_QUOTA
             else:
                 outcome, kept = Outcome.KEPT, kept + 1
-        verdicts.append(Verdict(phrase, form, outcome, rarest))
+        verdicts.append(PhraseVerdict(phrase, form, outcome, rarest, policy_class=policy_class))
     return verdicts
 
 

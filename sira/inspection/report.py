@@ -63,7 +63,8 @@ def head_lines(found: Inspection) -> list[str]:
         lines.append(f"the rows are of {len(found.jobs)} jobs, made with different settings: {jobs}")
     if found.cut:
         lines.append(
-            f"{found.cut:,} documents ({share(found.cut, found.documents)}) were cut to fit the model's context"
+            f"{found.cut:,} documents ({share(found.cut, found.documents)}) were cut "
+            "(document_characters or the model's context)"
         )
     if found.retried:
         lines.append(f"{found.retried:,} documents were asked for more than once")

@@ -14,7 +14,7 @@ from sira.corpora.files import byte_lines
 from sira.corpora.rows import json_rows
 from sira.errors import InputError
 from sira.expand.store import SUFFIXES
-from sira.records import Place
+from sira.records import Outcome, Place
 
 PART = ".part"
 TOKENS = ("prompt_tokens", "completion_tokens", "cached_tokens")
@@ -24,15 +24,16 @@ TOKENS = ("prompt_tokens", "completion_tokens", "cached_tokens")
 class StoredRow:
     """One row. None and empty stand for what the row does not say.
 
-    `dropped` counts the items that the parser left out, by reason; `verdicts` are the outcomes of a filtered store;
-    `job` is the fingerprint of the job that wrote the row; `cut` says that the document was cut to fit the context.
+    `dropped` counts the items that the parser left out, by reason; `verdicts` are the outcomes of the phrases that a
+    filter dropped, whereas `phrases` are those that it kept; `job` is the fingerprint of the job that wrote the row;
+    `cut` says that the model read only the beginning of the document.
     """
 
     docid: str
     phrases: list[str]
     status: str | None = None
     usage: Mapping[str, int] | None = None
-    verdicts: tuple[str, ...] = ()
+    verdicts: tuple[str, ...] | None = None
     dropped: Mapping[str, int] | None = None
     attempts: int = 1
     cut: bool = False
@@ -139,12 +140,12 @@ def _counts(row: Mapping[str, Any], name: str) -> Mapping[str, int] | None:
     return {key: value for key, value in _mapping(row, name).items() if type(value) is int}
 
 
-def _outcomes(verdicts: object) -> tuple[str, ...]:
-    """The outcome of each [phrase, outcome, df]."""
+def _outcomes(verdicts: object) -> tuple[str, ...] | None:
+    """The outcome of each [phrase, outcome, df] of a dropped phrase; None where the row has no such list."""
     if not isinstance(verdicts, list):
-        return ()
+        return None
     listed = [cast(list[object], item) for item in cast(list[object], verdicts) if isinstance(item, list)]
-    return tuple(str(item[1]) for item in listed if len(item) > 1)
+    return tuple(str(item[1]) for item in listed if len(item) > 1 and item[1] != Outcome.KEPT)
 
 
 def small_json(file: Path) -> Mapping[str, Any] | None:

@@ -26,7 +26,7 @@ from sira.inspection.rows import (
     is_unfinished,
     small_json,
 )
-from sira.records import Status
+from sira.records import Outcome, Status
 
 DEFAULT_TOP, DEFAULT_SAMPLES, DEFAULT_HUB_SHARE = 20, 3, 0.001
 LEAST_HUB_BOUND = 20
@@ -70,7 +70,8 @@ class Inspection:
     phrases: phrases a document, as proposed. words: words a phrase (between blanks).
     pairs: (document, phrase) with the phrases of a document that share a normal form counted once; `blank` ones left
     out. distinct: normal forms. hubs: those proposed for more than `hub_bound` documents; `hub_pairs` of all pairs.
-    tokens: per document, of the rows that state them. verdicts: outcome -> count, None where nothing says.
+    tokens: per document, of the rows that state them; a kind of which no row has any is absent. verdicts: outcome ->
+    phrases, from filter.json or else from the rows; None where neither says.
     dropped: items that the parser left out, by reason. jobs: fingerprint -> rows, where the rows name one.
     """
 
@@ -161,8 +162,9 @@ class _Tally:
             for name in TOKENS:
                 if name in row.usage:
                     self.tokens[name][row.usage[name]] += 1
-        if row.verdicts:
+        if row.verdicts is not None:
             self.verdicts.update(row.verdicts)
+            self.verdicts[Outcome.KEPT.value] += len(row.phrases)
         if row.dropped:
             self.dropped.update(row.dropped)
         if row.finish:
@@ -233,8 +235,8 @@ def inspect_store(
         hub_bound=bound,
         hubs=repetition.over,
         hub_pairs=repetition.over_occurrences,
-        tokens={name: Distribution.of(counter) for name, counter in counts.tokens.items() if counter},
-        verdicts=_filter_counts(path) or tally(counts.verdicts) or None,
+        tokens={name: Distribution.of(counter) for name, counter in counts.tokens.items() if any(counter)},
+        verdicts=_filter_counts(path) or tally(+counts.verdicts) or None,
         rarest=_rarest(counts.rarest),
         dropped=tally(counts.dropped),
         finishes=tally(counts.finishes),
@@ -286,7 +288,7 @@ def _job_name(path: Path) -> str | None:
 def _filter_counts(path: Path) -> dict[str, int] | None:
     """The verdicts that the filter summed up for the whole store; None where it is none."""
     summary = small_json(path / "filter.json") if path.is_dir() else None
-    counts: Any = summary.get("verdicts", summary.get("counts")) if summary else None
+    counts: Any = summary.get("verdicts") if summary else None
     if not isinstance(counts, dict):
         return None
     return tally(Counter({k: v for k, v in cast(dict[str, Any], counts).items() if type(v) is int and v > 0}))

@@ -17,10 +17,14 @@ import pytest
 from sira.analysis.english import analyze
 from sira.cli import filter as cli_filter
 from sira.corpora.df_table import read_df_table, write_df_table
+from sira.expand.config import read_expand_config
 from sira.expand.identity import SCHEMA_VERSION
+from sira.expand.job import run_shard
 from sira.expand.store import read_expansions
 from sira.filters import filtering
 from sira.filters.rules import FilterSettings
+from sira.llm import Reply, Request
+from tests.expand.models import AnsweringModel
 
 from .conftest import DOCUMENTS, Sira, write_rows
 
@@ -197,6 +201,66 @@ def test_a_job_folder_is_a_store_and_batches_do_not_show(
     moved = ["filter", job, *arguments(store)[2:]]
     assert sira(*moved).status == 0
     assert rows(store.parent / "new") == rows(store.parent / "file")
+
+
+def test_a_store_of_several_shards_is_refused_until_all_are_finished(sira: Sira, pottery: Path) -> None:
+    def answer(request: Request) -> Reply:
+        return Reply(request.key, json.dumps({"phrases": [f"{request.key} first", "kiln  WASH", "a@b.org"]}))
+
+    toml, store, new = pottery / "job.toml", pottery / "store", pottery / "new"
+    model = '[model]\nbackend = "openai"\nmodel = "m"\n[limits]\ncanary = 0\n'
+    toml.write_text(f'name = "pottery"\n[corpus]\nsource = "corpus.jsonl"\n{model}', encoding="utf-8")
+    given = ["filter", store, *arguments(store)[2:], "--keep-verdicts"]
+    for shard in range(3):
+        refused, shown = sira(*given), sira("inspect", store)
+        if shard:
+            assert refused.status == 2
+            assert f"{store}: {3 - shard} of 3 shards are not finished (first: {shard + 1}/3)" in refused.err
+            assert (refused.err.count("\n"), new.exists(), shown.status) == (1, False, 0)
+        run_shard(
+            read_expand_config(toml), store, shard, 3, progress=False, open_model=lambda _: AnsweringModel(answer)
+        )
+    answered = sira(*given)
+    assert answered.status == 0, answered.err
+    raw = [json.loads(line) for file in sorted(store.glob("*.jsonl")) for line in file.read_bytes().splitlines()]
+    assert sorted(row["docid"] for row in raw) == ["d1", "d2", "d3", "d4", "d5"]
+    contact = ["a@b.org", "forbidden", None]
+    dropped = {docid: [contact] for docid in ("d2", "d3", "d4")} | {"d5": list[Any]()}
+    dropped["d1"] = [["kiln WASH", "already_present", 1], contact]
+    kept = {docid: [f"{docid} first", "kiln WASH"] for docid in ("d2", "d3", "d4")} | {"d1": ["d1 first"], "d5": []}
+    assert rows(new) == [
+        {
+            "docid": row["docid"],
+            "status": row["status"],
+            "phrases": kept[row["docid"]],
+            "provenance": row["provenance"],
+            "verdicts": dropped[row["docid"]],
+        }
+        for row in raw
+    ]
+    verdicts = {"kept": 7, "forbidden": 4, "already_present": 1}
+    for shown in (new, new / "phrases.jsonl"):
+        assert json.loads(sira("inspect", shown, "--json").out)["verdicts"] == verdicts
+    assert re.search(r"^already_present +1 +8.3 %$", sira("inspect", new / "phrases.jsonl").out, re.MULTILINE)
+
+
+def test_an_unfinished_shard_is_refused_and_may_be_inspected(sira: Sira, store: Path) -> None:
+    job = store.parent / "job"
+    job.mkdir()
+    write_rows(job / "shard-00000-of-00002.jsonl", STORE[:2])
+    write_rows(job / "shard-00001-of-00002.jsonl.part", STORE[2:])
+    about = {"schema_version": SCHEMA_VERSION, "shards": 2}
+    (job / "job.json").write_text(json.dumps(about), encoding="utf-8")
+    answer = sira("filter", job, *arguments(store)[2:])
+    assert (answer.status, answer.out) == (2, "")
+    assert answer.err == (
+        f"sira: error: {job}: 1 of 2 shards are not finished (first: 2/2): `sira status` shows how far they are, "
+        "`sira expand` goes on with them; to use what is there, name a file\n"
+    )
+    assert not (store.parent / "new").exists()
+    assert "5 rows in 2 files, 1 of them unfinished\n" in sira("inspect", job).out
+    one = sira("filter", job / "shard-00000-of-00002.jsonl", *arguments(store)[2:])
+    assert (one.status, len(rows(store.parent / "new"))) == (0, 2)
 
 
 def test_without_corpus_and_df_it_says_what_was_not_tested(sira: Sira, store: Path) -> None:

@@ -68,7 +68,9 @@ def test_a_failed_shard_is_status_1_and_says_why(sira: Sira, job: Path) -> None:
 
 
 def test_a_silent_shard_is_status_1_in_json_too(sira: Sira, job: Path) -> None:
-    write(job, 0, session(updated="2020-01-01T00:00:00+00:00"))
+    # a later version may count more kinds of tokens
+    usage = {"prompt_tokens": 7, "completion_tokens": 5, "reasoning_tokens": 3}
+    write(job, 0, session(updated="2020-01-01T00:00:00+00:00"), usage=usage)
     file = job / "shard-00000-of-00006.progress.json"
     os.utime(file, (1577836800, 1577836800))
     text = sira("status", job).out
@@ -81,7 +83,9 @@ def test_a_silent_shard_is_status_1_in_json_too(sira: Sira, job: Path) -> None:
     assert data["shards"][0]["state"] == "no sign of life"
     assert data["shards"][0]["last_seen"] == "2020-01-01T00:00:00+00:00"
     assert data["shards"][0]["failures"] == 1
+    assert data["shards"][0]["usage"] == {"prompt_tokens": 7, "completion_tokens": 5, "cached_tokens": 0}
     assert data["shards"][1]["state"] == "not started"
+    assert data["shards"][1]["usage"] == {"prompt_tokens": 0, "completion_tokens": 0, "cached_tokens": 0}
 
 
 def test_what_is_no_job_is_status_2(sira: Sira, tmp_path: Path) -> None:

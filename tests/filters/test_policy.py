@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from sira.analysis import normal_form
 from sira.errors import InputError
-from sira.filters.policy import read_policy
+from sira.filters.policy import Policy, read_policy
 
 DEFAULT = read_policy()
 
@@ -42,16 +43,20 @@ PASSING = [
 ]
 
 
+def forbids(policy: Policy, phrase: str) -> str | None:
+    return policy.forbids(normal_form(phrase))
+
+
 @pytest.mark.parametrize(
     ("name", "phrase"), [(name, phrase) for name, listed in FORBIDDEN.items() for phrase in listed]
 )
 def test_the_default_policy_forbids(name: str, phrase: str) -> None:
-    assert DEFAULT.forbids(phrase) == name
+    assert forbids(DEFAULT, phrase) == name
 
 
 @pytest.mark.parametrize("phrase", PASSING)
 def test_the_default_policy_lets_pass(phrase: str) -> None:
-    assert DEFAULT.forbids(phrase) is None
+    assert forbids(DEFAULT, phrase) is None
 
 
 def test_topics_are_switched_off_by_default() -> None:
@@ -61,7 +66,7 @@ def test_topics_are_switched_off_by_default() -> None:
 def test_a_long_phrase_takes_no_long_time() -> None:
     """Patterns that start anew at every letter would take minutes here; the run of tests would be stopped."""
     for letters in ("a" * 20_000, "1" * 20_000, "1-" * 20_000, "a.b@" * 5_000, "www." * 5_000, "+1 " * 5_000):
-        assert DEFAULT.forbids(letters) in (None, "contact", "url")
+        assert forbids(DEFAULT, letters) in (None, "contact", "url")
 
 
 def policy_file(path: Path, text: str) -> Path:
@@ -88,15 +93,15 @@ def test_words_are_whole_and_in_normal_form_and_classes_stand_in_order(tmp_path:
             """,
         )
     )
-    assert [policy.forbids(text) for text in ("my KILN wash", "kiln", "kiln washes", "glaze7", "raku", "c++", "c")] == [
-        *("second", "first", "first", "first", None, "second", None)
-    ]
+    assert [
+        forbids(policy, text) for text in ("my KILN wash", "kiln", "kiln washes", "glaze7", "raku", "c++", "c")
+    ] == [*("second", "first", "first", "first", None, "second", None)]
 
 
 def test_a_class_that_needs_something_looks_no_further_without_it(tmp_path: Path) -> None:
     text = "[class.a]\nabout = 'a'\nneeds = '@'\npatterns = ['[a-z]@[a-z]']\nwords = ['kiln']\n"
     policy = read_policy(policy_file(tmp_path, text))
-    assert [policy.forbids(text) for text in ("a@b", "kiln", "kiln @")] == ["a", None, "a"]
+    assert [forbids(policy, text) for text in ("a@b", "kiln", "kiln @")] == ["a", None, "a"]
 
 
 def test_the_fingerprint_follows_what_is_forbidden(tmp_path: Path) -> None:

@@ -78,6 +78,21 @@ def test_spellings_of_one_phrase_are_one_phrase() -> None:
     assert (verdict.phrase, verdict.term, verdict.df) == ("Kiln washes", "kiln wash", None)
 
 
+def test_the_policy_is_asked_once_a_phrase_and_its_class_goes_with_the_verdict() -> None:
+    asked: list[str] = []
+
+    def forbids(normal: str) -> str | None:
+        asked.append(normal)
+        return "contact" if "@" in normal else None
+
+    proposed = ["A@b.org", "of the", "Kiln", "a@B.org"]
+    verdicts = judge(proposed, Rules(FilterSettings(), forbids=forbids), analysed=analyze(proposed))
+    assert [(verdict.outcome.value, verdict.policy_class) for verdict in verdicts] == [
+        *(("forbidden", "contact"), ("empty", None), ("kept", None), ("forbidden", "contact"))
+    ]
+    assert asked == ["a@b.org", "kiln", "a@b.org"]
+
+
 def test_a_duplicate_of_a_dropped_phrase_is_a_duplicate() -> None:
     assert outcomes(["common", "Common", "kiln", "Kiln"], "kiln", DF) == [
         *("too_common", "duplicate", "already_present", "duplicate")

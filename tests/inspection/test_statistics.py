@@ -143,10 +143,52 @@ def test_an_empty_store_is_reported_as_one(tmp_path: Path) -> None:
 def test_the_verdicts_of_the_filter_come_before_those_of_the_rows(tmp_path: Path) -> None:
     row = {"docid": "d", "status": "ok", "phrases": ["a"], "verdicts": [["b", "too_common", 9], ["c", "unseen", 0]]}
     write(tmp_path / "phrases.jsonl", [row, row])
-    assert inspect_store(tmp_path).verdicts == {"too_common": 2, "unseen": 2}
+    assert inspect_store(tmp_path).verdicts == {"kept": 2, "too_common": 2, "unseen": 2}
     summary = {"verdicts": {"kept": 2, "unseen": 5, "empty": 0}}
     (tmp_path / "filter.json").write_text(json.dumps(summary), encoding="utf-8")
     assert inspect_store(tmp_path).verdicts == {"unseen": 5, "kept": 2}
+    assert inspect_store(tmp_path / "phrases.jsonl").verdicts == {"kept": 2, "too_common": 2, "unseen": 2}
+    (tmp_path / "filter.json").write_text(json.dumps({"counts": {"kept": 9}}), encoding="utf-8")
+    assert inspect_store(tmp_path).verdicts == {"kept": 2, "too_common": 2, "unseen": 2}
+
+
+def test_rows_that_list_what_was_dropped_tell_what_was_kept(tmp_path: Path) -> None:
+    """A row whose phrases all passed lists none; one without the list was not filtered, its phrases do not count."""
+    rows = [
+        {"docid": "d1", "phrases": ["a", "b"], "verdicts": []},
+        {"docid": "d2", "phrases": [], "verdicts": [["c", "already_present", None]]},
+        {"docid": "d3", "phrases": ["d"], "verdicts": [["d", "kept", 1], ["e", "too_rare", 0]]},
+        {"docid": "d4", "phrases": ["f"]},
+    ]
+    store = write(tmp_path / "s.jsonl", rows)
+    assert inspect_store(store).verdicts == {"kept": 3, "already_present": 1, "too_rare": 1}
+    assert re.search(r"^kept +3 +60.0 %$", report(inspect_store(store)), re.MULTILINE)
+    empty = {"docid": "d5", "phrases": [], "verdicts": []}
+    assert inspect_store(write(tmp_path / "t.jsonl", [rows[3], empty])).verdicts is None
+
+
+def test_without_tokens_there_is_no_section_of_them(tmp_path: Path) -> None:
+    """Rows of recorded replies state none; a backend that counts no cached ones states zeros."""
+    row = {"docid": "d", "status": "ok", "phrases": ["a"], "provenance": {"job": "aa"}}
+    recorded = inspect_store(write(tmp_path / "recorded.jsonl", [row]))
+    assert (recorded.tokens, to_json(recorded)["tokens"]) == ({}, {})
+    assert "tokens a document" not in report(recorded)
+    assert "Tokens a document" not in page(recorded)
+    usage = {"prompt_tokens": 9, "completion_tokens": 2, "cached_tokens": 0}
+    counted = inspect_store(write(tmp_path / "counted.jsonl", [row | {"usage": usage}, row]))
+    assert {name: values.counts for name, values in counted.tokens.items()} == {
+        "prompt_tokens": {9: 1},
+        "completion_tokens": {2: 1},
+    }
+    assert "tokens a document, prompt: mean 9.0" in report(counted)
+    assert "Tokens a document, prompt" in page(counted)
+    for text in (report(counted), page(counted)):
+        assert "from the prefix cache" not in text
+
+
+def test_documents_that_were_cut_are_told(tmp_path: Path) -> None:
+    text = "1 documents (25.0 %) were cut (document_characters or the model's context)"
+    assert text in report(inspect_store(write(tmp_path / "s.jsonl", ROWS)))
 
 
 def test_hubs_stand_in_more_documents_than_the_bound(tmp_path: Path) -> None:
