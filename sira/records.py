@@ -128,11 +128,13 @@ class Expansion:
 
 @dataclass(frozen=True, slots=True)
 class SketchPhrase:
-    """One proposed phrase. `weight` (>= 0) multiplies lambda; None means 1."""
+    """One proposed phrase. `weight` (>= 0) multiplies lambda; None means 1. `sample` numbers the reply it stands in,
+    from 0, where a model was asked several times."""
 
     text: str
     role: Role = "should"
     weight: float | None = None
+    sample: int = 0
 
     def __post_init__(self) -> None:
         if self.weight is not None and not (isfinite(self.weight) and self.weight >= 0):
@@ -143,11 +145,12 @@ class SketchPhrase:
 
 @dataclass(frozen=True, slots=True)
 class Sketch:
-    """What the evidence for one topic will probably say, most likely phrase first."""
+    """What the evidence for one topic will probably say, most likely phrase first; of `samples` replies."""
 
     qid: str
     phrases: tuple[SketchPhrase, ...] = ()
     facets: tuple[str, ...] = ()
+    samples: int = 1
 
 
 class Outcome(StrEnum):
@@ -164,6 +167,8 @@ class Outcome(StrEnum):
     TOO_LONG = "too_long"
     OVER_QUOTA = "over_quota"
     DUPLICATE = "duplicate"
+    UNTRACEABLE = "untraceable"
+    """A constraint whose words the topic does not state; without it the phrase is as good as any other, or goes."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -43,6 +43,7 @@ COMMANDS: dict[str, Command] = {
     "search": Command("sira.cli.search", "search an index: plain BM25, or with sketches"),
     "compile": Command("sira.cli.compile", "turn a sketch into a program and show the verdict on each phrase"),
     "explain": Command("sira.cli.explain", "show what each clause gave to the score of one document"),
+    "categories": Command("sira.cli.categories", "build Wikipedia's category graph from dump files, or look a name up"),
     "run": Command("sira.cli.run", "run an experiment from a TOML file into a results folder"),
     "prompts": Command("sira.cli.prompts", "list the prompts, show one, or show the messages that it makes of a text"),
 }

@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import contextlib
 import datetime as dt
+import fcntl
 import hashlib
 import json
+import os
 import shutil
 import tempfile
 from collections import Counter
@@ -80,6 +82,12 @@ class Filter:
     documents: Callable[[], Iterable[Record]] | None = None
     policy: Policy | None = None
     keep_verdicts: bool = False
+
+    def __post_init__(self) -> None:
+        try:
+            _ = self.today + dt.timedelta(days=self.settings.expires_days or 0)
+        except OverflowError:
+            raise InputError(f"{self.settings.expires_days} days from {self.today}: beyond the year 9999") from None
 
     @property
     def bound(self) -> int | None:
@@ -263,8 +271,20 @@ def _manifest(store: Path, how: Filter, tally: Tally) -> dict[str, Any]:
 
 def _check_apart(store: Path, target: Path) -> None:
     source, place = store.resolve(), target.resolve()
-    if place == source or place in source.parents:
-        raise InputError(f"{target}: holds the store that is read, which is never changed: give another folder")
+    if place == source or place in source.parents or source in place.parents:
+        raise InputError(f"{target}: holds, or lies in, the store that is read and never changed: give another folder")
+
+
+def _sweep(parent: Path, prefix: str) -> None:
+    """Remove what killed processes left of earlier attempts."""
+    for private in parent.glob(f"{prefix}*"):
+        with contextlib.suppress(OSError):
+            lock = os.open(private / "lock", os.O_RDWR)
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                shutil.rmtree(private, ignore_errors=True)
+            finally:
+                os.close(lock)
 
 
 @contextlib.contextmanager
@@ -274,7 +294,11 @@ def _new_folder(target: Path, *, overwrite: bool) -> Generator[Path]:
     _check_target(target, overwrite=overwrite)
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
-        private = Path(tempfile.mkdtemp(prefix=f".{target.name}.filtering-", dir=target.parent))
+        prefix = f".{target.name}.filtering-"
+        _sweep(target.parent, prefix)
+        private = Path(tempfile.mkdtemp(prefix=prefix, dir=target.parent))
+        lock = os.open(private / "lock", os.O_RDWR | os.O_CREAT)
+        fcntl.flock(lock, fcntl.LOCK_EX)  # dies with the process
     except OSError as error:
         raise InputError(f"{target}: cannot be written ({error.strerror}): choose another folder") from None
     folder = private / "new"  # whose mode follows the user's umask
@@ -287,6 +311,7 @@ def _new_folder(target: Path, *, overwrite: bool) -> Generator[Path]:
         folder.rename(target)
     finally:
         shutil.rmtree(private, ignore_errors=True)
+        os.close(lock)
 
 
 def _check_target(target: Path, *, overwrite: bool) -> None:

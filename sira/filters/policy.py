@@ -9,6 +9,8 @@ from __future__ import annotations
 import hashlib
 import json
 import re
+import signal
+import threading
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -36,6 +38,10 @@ class PolicyClass(_Strict):
     needs: str | None = None
     words: tuple[str, ...] = ()
     patterns: tuple[str, ...] = ()
+
+
+PATTERN_SECONDS = 2.0
+"""For all trials of one pattern together; a sound one takes microseconds."""
 
 
 class PolicyFile(_Strict):
@@ -104,8 +110,30 @@ def _rule(where: str, name: str, item: PolicyClass) -> Rule:
         compiled = _compiled(where, pattern)
         if compiled.search(""):
             raise InputError(f"{where}: pattern {pattern!r} matches the empty text, so every phrase: make it narrower")
+        _check_time(where, pattern, compiled)
         found.append(compiled)
     return Rule(name, None if item.needs is None else _compiled(where, item.needs), tuple(found))
+
+
+def _check_time(where: str, pattern: str, compiled: re.Pattern[str]) -> None:
+    """Raises InputError for a pattern that takes for ever on short texts, as `(a+)+$` does: it is tried on repeats of
+    the letters that it names. Python notices an alarm inside a search, in the main thread alone."""
+    if threading.current_thread() is not threading.main_thread():
+        return
+
+    def late(*_: object) -> None:
+        raise InputError(
+            f"{where}: pattern {pattern!r} takes for ever on some texts: it repeats what repeats; make it simpler"
+        )
+
+    before = signal.signal(signal.SIGALRM, late)
+    try:
+        signal.setitimer(signal.ITIMER_REAL, PATTERN_SECONDS)
+        for letter in dict.fromkeys([*filter(str.isalnum, pattern.lower()), "a", "0", " "]):
+            compiled.search(letter * 64 + "\0")
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
 
 
 def _compiled(where: str, pattern: str) -> re.Pattern[str]:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from sira.analysis.english import Analyze, analyzer_for
 from sira.corpora.df_table import DfTable
 from sira.errors import InputError
+from sira.lucene.analyzers import analyzer_name
 
 if TYPE_CHECKING:
     from sira.lucene.reader import Index
@@ -30,8 +31,8 @@ class Vocabulary:
 
 
 def plain_vocabulary(analyzer: str) -> Vocabulary:
-    """No df; analysed forms where Java is not needed for them."""
-    return Vocabulary(analyzer, analyzer_for(analyzer))
+    """No df; analysed forms where Java is not needed for them. Raises InputError for a name of no analyzer."""
+    return Vocabulary(analyzer_name(analyzer), analyzer_for(analyzer))
 
 
 def table_vocabulary(table: DfTable) -> Vocabulary:

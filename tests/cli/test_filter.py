@@ -16,6 +16,7 @@ import pytest
 
 from sira.analysis.english import analyze
 from sira.cli import filter as cli_filter
+from sira.cli.main import main
 from sira.corpora.df_table import read_df_table, write_df_table
 from sira.expand.config import read_expand_config
 from sira.expand.identity import SCHEMA_VERSION
@@ -386,3 +387,28 @@ def test_expansions_change_no_table_and_deletions_do(sira: Sira, store: Path) ->
     assert table.fingerprint != read_df_table(first).fingerprint
     shutil.rmtree(index)
     assert "no such folder" in sira("index", "--index", index, "--export-df", third).err
+
+
+def test_what_a_killed_filter_left_is_swept_by_the_next_one(tmp_path: Path) -> None:
+    (tmp_path / "store.jsonl").write_text('{"docid": "d", "phrases": ["kiln wash"]}\n')
+    left = tmp_path / ".out.filtering-dead"
+    left.mkdir()
+    (left / "lock").touch()
+    assert main(["filter", str(tmp_path / "store.jsonl"), "--out", str(tmp_path / "out"), "--quiet"]) == 0
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["out", "store.jsonl"]
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (["--analyzer", "klingon"], "analyzer 'klingon' is not known"),
+        (["--today", "9999-12-31", "--expires-days", "5"], "beyond the year 9999"),
+    ],
+)
+def test_names_and_days_that_cannot_be(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], options: list[str], said: str
+) -> None:
+    (tmp_path / "store.jsonl").write_text('{"docid": "d", "phrases": ["kiln wash"]}\n')
+    assert main(["filter", str(tmp_path / "store.jsonl"), "--out", str(tmp_path / "out"), "--quiet", *options]) == 2
+    assert said in capsys.readouterr().err
+    assert not (tmp_path / "out").exists()

@@ -131,3 +131,11 @@ def test_the_fingerprint_follows_what_is_forbidden(tmp_path: Path) -> None:
 def test_a_policy_that_cannot_be_used_is_named(tmp_path: Path, text: str, fault: str) -> None:
     with pytest.raises(InputError, match=f"own.toml: .*{fault}"):
         read_policy(policy_file(tmp_path, text))
+
+
+@pytest.mark.parametrize("pattern", ["(a+)+$", "(a|a)*b", "(a|aa)+$", r"(\\d+)*x", r"(\\w+\\s?)+!"])
+def test_a_pattern_that_takes_for_ever_is_refused_by_class_and_pattern(tmp_path: Path, pattern: str) -> None:
+    path = tmp_path / "policy.toml"
+    path.write_text(f'[class.slow]\nabout = "slow"\npatterns = ["{pattern}"]\n', encoding="utf-8")
+    with pytest.raises(InputError, match=r"class 'slow': pattern .* takes for ever"):
+        read_policy(path)
