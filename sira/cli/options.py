@@ -29,7 +29,11 @@ AD_HOC = "q"
 # The defaults of CompileSettings and Scoring, written out so that `--help` imports neither (a test compares them).
 SETTINGS: Mapping[str, Any] = {
     "sketch_weight": 0.5,
+    "gate": "window",
     "max_df_ratio": 0.05,
+    "max_df": None,
+    "min_df": 1,
+    "weights": "uniform",
     "ngrams": "off",
     "max_n": 3,
     "max_terms": None,
@@ -76,7 +80,11 @@ def add_settings(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("compiling and scoring")
     add = group.add_argument
     add("--lambda", dest="sketch_weight", type=float, metavar="W", help="weight of proposed terms (0.5)")
+    add("--gate", choices=("window", "any", "phrase", "soft", "off"), help="what df decides: each window, ... (window)")
     add("--max-df-ratio", type=float, metavar="TAU", help="tau: the gate's df bound as a share of N (0.05)")
+    add("--max-df", type=int, metavar="N", help="the same bound in documents, in place of the share")
+    add("--min-df", type=int, metavar="N", help="windows in fewer documents are dropped (1)")
+    add("--weights", choices=("uniform", "rank", "idf", "agreement", "margin"), help="weighting of phrases (uniform)")
     add("--ngrams", choices=("off", "atoms", "atoms+phrases"), help="windows of several words score too (off)")
     add("--max-n", type=int, metavar="N", help="longest window in words, with --ngrams (3)")
     add("--max-terms", type=int, metavar="N", help="keep the heaviest N proposed windows only (all)")
@@ -104,7 +112,11 @@ def settings(arguments: argparse.Namespace) -> CompileSettings:
         refuse(arguments, {"max_n": SETTINGS["max_n"]}, "it belongs to --ngrams, which is off")
     return CompileSettings(
         sketch_weight=arguments.sketch_weight,
+        gate=arguments.gate,
         max_df_ratio=arguments.max_df_ratio,
+        max_df=arguments.max_df,
+        min_df=arguments.min_df,
+        weights=arguments.weights,
         ngrams=arguments.ngrams,
         max_n=arguments.max_n,
         max_terms=arguments.max_terms,

@@ -7,54 +7,40 @@ on its own (there, one rare window saves its whole phrase), no window crosses tw
 
 from __future__ import annotations
 
-import math
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Literal
 
-from sira.analysis import DEFAULT_MAX_DF_RATIO, DEFAULT_MAX_N, df_bound, windows
-from sira.compile.statistics import Statistics
+from sira.analysis import windows
+from sira.compile.gates import DfGate, Terms, deciding, phrase_outcome
+from sira.compile.safety import Safety, traced
+from sira.compile.settings import CompileSettings
+from sira.compile.statistics import Separation, Statistics
+from sira.compile.weights import Weigher, agreements
 from sira.errors import InputError
-from sira.program import MAX_WEIGHT, Clause, FacetClause, PhraseClause, Program, Scoring, TermClause
+from sira.program import MAX_WEIGHT, Clause, FacetClause, PhraseClause, Program, TermClause
 from sira.records import Outcome, Sketch, SketchPhrase, Topic, Verdict
-
-Ngrams = Literal["off", "atoms", "atoms+phrases"]
 
 
 @dataclass(frozen=True, slots=True)
-class CompileSettings:
-    """How sketches become programs; none of the defaults was chosen on a test set.
+class _Phrase:
+    """One proposed phrase, analysed. `rank` counts from 1."""
 
-    `sketch_weight` is lambda. `max_df_ratio` is tau: a window passes where 0 < df <= max(1, floor(tau * N)); 1 switches
-    the upper bound off. `ngrams`: windows of 2..max_n words are left out (`off`), score as atoms of the field
-    `expansion` (`atoms`), or also as phrases in `contents` (`atoms+phrases`). `max_terms` keeps the heaviest proposed
-    windows only; None keeps all.
-    """
-
-    sketch_weight: float = 0.5
-    max_df_ratio: float = DEFAULT_MAX_DF_RATIO
-    ngrams: Ngrams = "off"
-    max_n: int = DEFAULT_MAX_N
-    max_terms: int | None = None
-    scoring: Scoring = field(default_factory=Scoring)
-
-    def __post_init__(self) -> None:
-        if not (math.isfinite(self.sketch_weight) and 0 <= self.sketch_weight <= MAX_WEIGHT):
-            raise InputError(f"sketch_weight (lambda) = {self.sketch_weight}: give a finite number >= 0")
-        df_bound(1, self.max_df_ratio)
-        if self.ngrams not in ("off", "atoms", "atoms+phrases"):
-            raise InputError(f"ngrams = {self.ngrams!r}: choose off, atoms or atoms+phrases")
-        if self.max_n < 1 or (self.max_terms is not None and self.max_terms < 0):
-            raise InputError(f"max_n = {self.max_n}, max_terms = {self.max_terms}: counts from 1, and from 0")
+    phrase: SketchPhrase
+    terms: Terms
+    rank: int
 
 
 @dataclass(frozen=True, slots=True)
 class _Window:
     """One window of one phrase, on its way to a verdict."""
 
-    phrase: SketchPhrase
-    terms: tuple[str, ...]
+    origin: _Phrase
+    terms: Terms
+
+    @property
+    def phrase(self) -> SketchPhrase:
+        return self.origin.phrase
 
     @property
     def term(self) -> str:
@@ -70,101 +56,161 @@ class _Entry:
 
 
 def compile_sketch(
-    topic: Topic, sketch: Sketch | None, statistics: Statistics, settings: CompileSettings | None = None
+    topic: Topic,
+    sketch: Sketch | None,
+    statistics: Statistics,
+    settings: CompileSettings | None = None,
+    safety: Safety | None = None,
 ) -> Program:
     """The program of one topic: its own words, then what the sketch adds. Pure, total and deterministic.
 
-    Without a sketch it is plain BM25. The verdict log has one entry for every proposed window and facet, in the order
-    of the sketch (a phrase without terms: one entry, `empty`). Of several equal windows the first with a weight above 0
-    counts. A required word of the query makes the query's own clause a must; a required word that no document holds
-    stays in the program, which then finds nothing. Raises InputError where the sketch is of another topic.
+    Without a sketch it is plain BM25. The verdict log has an entry for every proposed window and facet, in the order
+    of the sketch (a phrase without terms, or one that `safety` refuses: one entry; a constraint that cannot be traced:
+    one more). Of several equal windows the first with a weight above 0 counts. A required word of the query makes the
+    query's own clause a must; a required word that no document holds stays in the program, which then finds nothing.
+    Raises InputError where the sketch is of another topic, or where the statistics lack what a weighting needs.
     """
-    settings = settings or CompileSettings()
+    settings, safety = settings or CompileSettings(), safety or Safety()
     sketch = sketch or Sketch(topic.qid)
     if sketch.qid != topic.qid:
         raise InputError(f"the sketch of topic {sketch.qid!r} was given for topic {topic.qid!r}")
-    own, *proposed = statistics.analyze([topic.text, *(phrase.text for phrase in sketch.phrases)])
+    own, *analysed = statistics.analyze([topic.text, *(phrase.text for phrase in sketch.phrases)])
     query = Counter(own)
-    proposals = list(_windows(sketch.phrases, proposed, settings.max_n if settings.ngrams != "off" else 1))
-    df = _frequencies(query, proposals, statistics)
-    required = _required(proposals)
-    clauses: list[Clause] = [
+    entries: dict[int, list[_Entry]] = {}
+    phrases = list(
+        _admitted(sketch.phrases, analysed, topic=topic, own=frozenset(query), safety=safety, entries=entries)
+    )
+    proposals = list(_windows(phrases, settings.max_n if settings.ngrams != "off" else 1))
+    decided = {item.rank: deciding(item.terms, settings) for item in phrases if item.phrase.role == "should"}
+    df = _frequencies([*((term,) for term in query), *(item.terms for item in proposals),
+                       *(window for asked in decided.values() for window in asked)], statistics)  # fmt: skip
+    required = {item.term for item in proposals if item.phrase.role == "must" and item.terms}
+    gate = DfGate.of(settings, statistics.document_count)
+    whole = {rank: phrase_outcome(gate, asked, df) for rank, asked in decided.items() if asked}
+    weigher = _weigher(sketch, proposals, query, statistics, settings)
+    judge = _Judge(query, required, df, gate, whole, weigher, settings)
+    for item in proposals:
+        entries.setdefault(item.origin.rank, []).append(judge.entry(item))
+    listed = [entry for rank in sorted(entries) for entry in entries[rank]]
+    listed = _limit([*listed, *_facets(sketch.facets, statistics, settings)], settings.max_terms)
+    clauses = [
         TermClause(term, float(count), "must" if term in required else "should", df=df[(term,)])
         for term, count in query.items()
     ]
-    bound = df_bound(statistics.document_count, settings.max_df_ratio)
-    entries = [
-        *_gate(proposals, query, df, bound, settings),
-        *_facets(sketch.facets, statistics, settings),
-    ]
-    entries = _limit(entries, settings.max_terms)
-    added = [clause for entry in entries for clause in entry.clauses]
-    verdicts = tuple(entry.verdict for entry in entries)
-    return Program(topic.qid, (*clauses, *added), settings.scoring, verdicts, topic.text)
+    added = [clause for entry in listed for clause in entry.clauses]
+    return Program(
+        topic.qid, (*clauses, *added), settings.scoring, tuple(entry.verdict for entry in listed), topic.text
+    )
 
 
-def _windows(phrases: tuple[SketchPhrase, ...], analysed: list[list[str]], max_n: int) -> Iterator[_Window]:
-    """The windows of each phrase. Of a required phrase all words must be there; a forbidden one excludes as a whole."""
-    for phrase, terms in zip(phrases, analysed, strict=True):
-        if not terms:
-            yield _Window(phrase, ())
-        elif phrase.role == "must_not":
-            yield _Window(phrase, tuple(terms))
+def _admitted(
+    phrases: Sequence[SketchPhrase],
+    analysed: Sequence[Sequence[str]],
+    *,
+    topic: Topic,
+    own: frozenset[str],
+    safety: Safety,
+    entries: dict[int, list[_Entry]],
+) -> Iterator[_Phrase]:
+    """The phrases that stay, with their terms; the verdicts on what goes are put into `entries` by rank."""
+    for rank, (phrase, terms) in enumerate(zip(phrases, analysed, strict=True), start=1):
+        if not safety.trusted:
+            kept, verdict = traced(phrase, terms, own)
+            if verdict is not None:
+                entries.setdefault(rank, []).append(_Entry(verdict))
+            if kept is None:
+                continue
+            phrase = kept
+        refused = safety.refusal(phrase, topic)
+        if refused is not None:
+            entries.setdefault(rank, []).append(_Entry(Verdict(phrase.text, " ".join(terms), refused)))
         else:
-            for window in windows(terms, 1 if phrase.role == "must" else max_n):
-                yield _Window(phrase, window)
+            yield _Phrase(phrase, tuple(terms), rank)
 
 
-def _required(proposals: list[_Window]) -> set[str]:
-    """The words that must be there."""
-    return {item.term for item in proposals if item.phrase.role == "must" and item.terms}
+def _windows(phrases: Sequence[_Phrase], max_n: int) -> Iterator[_Window]:
+    """The windows of each phrase. Of a required phrase all words must be there; a forbidden one excludes as a whole."""
+    for item in phrases:
+        if not item.terms or item.phrase.role == "must_not":
+            yield _Window(item, item.terms)
+        else:
+            for window in windows(item.terms, 1 if item.phrase.role == "must" else max_n):
+                yield _Window(item, window)
 
 
-def _frequencies(query: Counter[str], proposals: list[_Window], statistics: Statistics) -> dict[tuple[str, ...], int]:
+def _frequencies(asked: Sequence[Terms], statistics: Statistics) -> dict[Terms, int]:
     """df of every term and window, in one question for the words and one for the windows of several."""
-    asked = dict.fromkeys([*((term,) for term in query), *(item.terms for item in proposals)])
-    words = [terms for terms in asked if len(terms) == 1]
-    several = [terms for terms in asked if len(terms) > 1]
+    distinct = dict.fromkeys(asked)
+    words = [terms for terms in distinct if len(terms) == 1]
+    several = [terms for terms in distinct if len(terms) > 1]
     df = dict(zip(words, statistics.df([term for (term,) in words]), strict=True))
     if several:
         df |= dict(zip(several, statistics.window_df(several), strict=True))
     return df
 
 
-def _gate(
-    proposals: list[_Window],
-    query: Counter[str],
-    df: dict[tuple[str, ...], int],
-    bound: int,
+def _weigher(
+    sketch: Sketch,
+    proposals: Sequence[_Window],
+    query: Mapping[str, int],
+    statistics: Statistics,
     settings: CompileSettings,
-) -> Iterator[_Entry]:
-    """A verdict for every window, and clauses for those that are kept."""
-    required = _required(proposals)
-    seen: set[tuple[str, tuple[str, ...]]] = set()
-    for item in proposals:
+) -> Weigher:
+    agreement: dict[Terms, float] = {}
+    separation: dict[Terms, float] = {}
+    if settings.weights == "agreement":
+        agreement = agreements(((item.phrase, item.terms) for item in proposals), sketch.samples)
+    if settings.weights == "margin":
+        if not isinstance(statistics, Separation):
+            raise InputError('weights = "margin" reads postings: these statistics have none, an open index has')
+        terms = list(dict.fromkeys(item.terms[0] for item in proposals if len(item.terms) == 1))
+        plain = Program(sketch.qid, tuple(TermClause(term, float(n)) for term, n in query.items()), settings.scoring)
+        separation = {(term,): share for term, share in zip(terms, statistics.separation(plain, terms), strict=True)}
+    return Weigher(settings.weights, statistics.document_count, agreement, separation)
+
+
+@dataclass(slots=True)
+class _Judge:
+    """Gives each window its verdict and its clauses; remembers what has counted already."""
+
+    query: Mapping[str, int]
+    required: set[str]
+    df: Mapping[Terms, int]
+    gate: DfGate
+    whole: Mapping[int, Outcome]
+    weigher: Weigher
+    settings: CompileSettings
+    seen: set[tuple[str, Terms]] = field(default_factory=set[tuple[str, Terms]])
+
+    def entry(self, item: _Window) -> _Entry:
         if not item.terms:
-            yield _Entry(Verdict(item.phrase.text, "", Outcome.EMPTY))
-            continue
-        role, single = item.phrase.role, item.terms[0] if len(item.terms) == 1 else None
-        factor = 1.0 if item.phrase.weight is None else item.phrase.weight
-        weight = min(settings.sketch_weight * factor, MAX_WEIGHT)
-        if (role, item.terms) in seen or (role == "should" and single in required and single not in query):
-            outcome = Outcome.DUPLICATE
-        elif single in query and role != "must_not":
-            outcome = Outcome.ALREADY_PRESENT
-        elif df[item.terms] == 0:
-            outcome = Outcome.UNSEEN
-        elif df[item.terms] > bound and role == "should":
-            outcome = Outcome.TOO_COMMON
-        else:
-            outcome = Outcome.KEPT
+            return _Entry(Verdict(item.phrase.text, "", Outcome.EMPTY))
+        role, df = item.phrase.role, self.df[item.terms]
+        weight = self._weight(item, df)
+        outcome = self._outcome(item, df)
         if weight > 0 or role != "should":
-            seen.add((role, item.terms))
+            self.seen.add((role, item.terms))
         kept = outcome is Outcome.KEPT or (outcome is Outcome.UNSEEN and role == "must")
-        yield _Entry(
-            Verdict(item.phrase.text, item.term, outcome, df[item.terms], weight if kept else None),
-            tuple(_clauses(item, weight, df[item.terms], settings)) if kept else (),
-        )
+        verdict = Verdict(item.phrase.text, item.term, outcome, df, weight if kept else None)
+        return _Entry(verdict, tuple(_clauses(item, weight, df, self.settings)) if kept else ())
+
+    def _weight(self, item: _Window, df: int) -> float:
+        factor = 1.0 if item.phrase.weight is None else item.phrase.weight
+        if item.phrase.role == "should":
+            factor *= self.weigher.factor(item.terms, item.origin.rank, df) * self.gate.share(df)
+        return min(self.settings.sketch_weight * factor, MAX_WEIGHT)
+
+    def _outcome(self, item: _Window, df: int) -> Outcome:
+        role, single = item.phrase.role, item.terms[0] if len(item.terms) == 1 else None
+        if (role, item.terms) in self.seen or (
+            role == "should" and single in self.required and single not in self.query
+        ):
+            return Outcome.DUPLICATE
+        if single in self.query and role != "must_not":
+            return Outcome.ALREADY_PRESENT
+        if role != "should" or df == 0:
+            return Outcome.KEPT if df else Outcome.UNSEEN
+        return self.whole[item.origin.rank] if item.origin.rank in self.whole else self.gate.judge(df)
 
 
 def _clauses(item: _Window, weight: float, df: int, settings: CompileSettings) -> Iterator[Clause]:

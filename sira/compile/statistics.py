@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
+
+if TYPE_CHECKING:
+    from sira.program import Program
 
 
 class Statistics(Protocol):
@@ -32,6 +35,17 @@ class Statistics(Protocol):
 
     def facet_df(self, facets: Sequence[str]) -> list[int]:
         """df of `field:value` strings."""
+        ...
+
+
+@runtime_checkable
+class Separation(Protocol):
+    """What statistics of an open index also know: postings."""
+
+    def separation(self, plain: Program, terms: Sequence[str]) -> list[float]:
+        """How far each term separates the first hits of a plain program from the next thousand: its share of documents
+        among the former less its share among the latter, at least 0, over the largest such difference of the terms
+        (1 for all where there is none)."""
         ...
 
 

@@ -8,6 +8,8 @@ from typing import Literal
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from sira.compile import CompileSettings
+from sira.compile.settings import Gate as QueryGate
+from sira.compile.settings import Weights
 from sira.config import located, located_source, read_toml
 from sira.errors import InputError, SiraError
 from sira.evaluate.metrics import DEFAULT_MEASURES, Measure
@@ -69,7 +71,11 @@ class SystemConfig(_Strict):
     contents_weight: float = Scoring().contents_weight
     expansion_weight: float = Scoring().expansion_weight
     sketch_weight: float = CompileSettings().sketch_weight
+    query_gate: QueryGate = "window"
     max_df_ratio: float = CompileSettings().max_df_ratio
+    max_df: int | None = None
+    min_df: int = 1
+    weights: Weights = "uniform"
     ngrams: Literal["off", "atoms", "atoms+phrases"] = "off"
     max_n: int = CompileSettings().max_n
     max_terms: int | None = None
@@ -77,7 +83,11 @@ class SystemConfig(_Strict):
     def settings(self) -> CompileSettings:
         return CompileSettings(
             sketch_weight=self.sketch_weight,
+            gate=self.query_gate,
             max_df_ratio=self.max_df_ratio,
+            max_df=self.max_df,
+            min_df=self.min_df,
+            weights=self.weights,
             ngrams=self.ngrams,
             max_n=self.max_n,
             max_terms=self.max_terms,

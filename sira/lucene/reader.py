@@ -18,6 +18,7 @@ from sira.lucene.analyzers import analyze
 from sira.lucene.encode import encode_program
 from sira.lucene.jvm import JavaError, engine, java_errors, java_path, release
 from sira.lucene.manifest import Manifest, read_manifest
+from sira.lucene.separation import separation
 from sira.lucene.wire import Unpacker, pack_strings, to_bytes, utf8
 from sira.program import Program
 from sira.records import Document, Ranking
@@ -212,6 +213,10 @@ class Index:
         data = b"".join(pack_strings(window) for window in windows)
         reply = to_bytes(self._call("windowDf", atoms, len(windows).to_bytes(4, "little") + data))
         return list(Unpacker(reply).integers(len(windows)))
+
+    def separation(self, plain: Program, terms: Sequence[str]) -> list[float]:
+        """See sira.lucene.separation: one search a term."""
+        return separation(self.search, plain, terms)
 
     def terms(self, field: str, least_df: int = 1, chunk: int = 100_000) -> Iterator[tuple[str, int]]:
         """(term, df) of a field in the order of UTF-8 bytes, where df >= `least_df`."""

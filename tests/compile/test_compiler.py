@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sira.compile import CompileSettings, TableStatistics, compile_sketch
@@ -203,6 +203,7 @@ PHRASES = st.builds(
 )
 
 
+@settings(deadline=None)
 @given(WORDS, st.lists(PHRASES, max_size=8), st.sampled_from(["off", "atoms", "atoms+phrases"]), st.floats(0, 1e30))
 def test_total_deterministic_and_without_loss(
     query: str, phrases: list[SketchPhrase], ngrams: str, weight: float
