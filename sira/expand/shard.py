@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from sira.errors import EnvironmentFault, InputError
-from sira.expand.arrays import Hashes, Mask, count, find, first_of_each
+from sira.expand.arrays import Hashes, Mask, count, find, first_of_each, where_marked
 from sira.expand.arrays import hashes as as_hashes
 from sira.expand.ids import hash64
 from sira.llm.base import Usage
@@ -84,6 +84,8 @@ class Scan:
 
     def without(self, dropped: Mask) -> Scan:
         """The rows but those marked."""
+        if not dropped.any():
+            return self
         kept = ~dropped
         return Scan(self.hashes[kept], self.documents[kept], self.offsets[kept], self.lengths[kept], self.damaged)
 
@@ -129,10 +131,10 @@ class ShardFile:
         first = first_of_each(as_hashes(keys))
         twice = len(first) - count(first)
         return Scan(
-            as_hashes(keys)[first],
-            as_hashes(documents)[first],
-            as_hashes(offsets)[first],
-            as_hashes(lengths)[first],
+            where_marked(as_hashes(keys), first),
+            where_marked(as_hashes(documents), first),
+            where_marked(as_hashes(offsets), first),
+            where_marked(as_hashes(lengths), first),
             damaged + twice,
         )
 

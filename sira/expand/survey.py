@@ -14,7 +14,7 @@ from typing import Literal
 from tqdm import tqdm
 
 from sira.errors import DuplicateIdError, InputError
-from sira.expand.arrays import Hashes, Mask, count, first_of_each
+from sira.expand.arrays import Hashes, Mask, count, first_of_each, where_marked
 from sira.expand.arrays import hashes as as_hashes
 from sira.expand.ids import hash64, shard_of
 from sira.expand.task import document_fingerprint, skip_fingerprint
@@ -43,7 +43,7 @@ class Survey:
     @property
     def order(self) -> Hashes:
         """The hashes of the docids, each once."""
-        return self.hashes[self.first]
+        return where_marked(self.hashes, self.first)
 
 
 Entry = tuple[int, str, Document | Skip]
