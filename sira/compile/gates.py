@@ -26,10 +26,11 @@ class DfGate:
     documents: int
     least: int
     most: int
+    power: float = 1.0
 
     @classmethod
     def of(cls, settings: CompileSettings, documents: int) -> DfGate:
-        return cls(settings.gate, documents, settings.min_df, settings.bound(documents))
+        return cls(settings.gate, documents, settings.min_df, settings.bound(documents), settings.gate_power)
 
     def judge(self, df: int) -> Outcome:
         """The outcome for one df; `soft` and `off` have no upper bound."""
@@ -44,7 +45,8 @@ class DfGate:
         if self.mode != "soft" or df <= self.most:
             return 1.0
         reference = idf(self.most, self.documents)
-        return min(1.0, max(0.0, idf(df, self.documents)) / reference) if reference > 0 else 1.0
+        share = min(1.0, max(0.0, idf(df, self.documents)) / reference) if reference > 0 else 1.0
+        return share**self.power
 
 
 def deciding(terms: Sequence[str], settings: CompileSettings) -> list[Terms]:

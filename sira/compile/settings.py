@@ -24,8 +24,8 @@ class CompileSettings:
     `gate` says what df decides: of each window on its own (`window`); of any window of the phrase, which then passes
     whole (`any`, as in the paper's released code); of the phrase as it stands (`phrase`). There, a df passes where
     min_df <= df <= max(1, floor(tau * N)); `max_df_ratio` is tau (1 switches the upper bound off), `max_df` a bound in
-    documents in its place. `soft` drops nothing above the bound: such a window weighs idf(df) / idf(bound) as much.
-    `off` has no upper bound. A window of df 0 is dropped by every gate.
+    documents in its place. `soft` (docs/decisions/0012) drops nothing above the bound: such a window weighs
+    (idf(df) / idf(bound)) ** gate_power as much. `off` has no upper bound. A window of df 0 is dropped by every gate.
 
     `weights` multiply lambda and the sketch's own weights: `rank`, 1 / log2(1 + rank) of the phrase in the sketch;
     `idf`, the term's idf over that of df 1; `agreement`, the share of the samples that propose the term; `margin`, how
@@ -37,6 +37,7 @@ class CompileSettings:
 
     sketch_weight: float = 0.5
     gate: Gate = "window"
+    gate_power: float = 3.0
     max_df_ratio: float = DEFAULT_MAX_DF_RATIO
     max_df: int | None = None
     min_df: int = 1
@@ -54,6 +55,8 @@ class CompileSettings:
             if getattr(self, name) not in get_args(choices):
                 *most, last = get_args(choices)
                 raise InputError(f"{name} = {getattr(self, name)!r}: choose {', '.join(most)} or {last}")
+        if not (math.isfinite(self.gate_power) and 0 < self.gate_power <= 100):
+            raise InputError(f"gate_power = {self.gate_power}: give a number above 0 and up to 100")
         if self.max_n < 1 or (self.max_terms is not None and self.max_terms < 0):
             raise InputError(f"max_n = {self.max_n}, max_terms = {self.max_terms}: counts from 1, and from 0")
         if self.min_df < 1 or (self.max_df is not None and self.max_df < self.min_df):

@@ -71,7 +71,8 @@ class SystemConfig(_Strict):
     contents_weight: float = Scoring().contents_weight
     expansion_weight: float = Scoring().expansion_weight
     sketch_weight: float = CompileSettings().sketch_weight
-    query_gate: QueryGate = "window"
+    query_gate: QueryGate = CompileSettings().gate
+    gate_power: float = CompileSettings().gate_power
     max_df_ratio: float = CompileSettings().max_df_ratio
     max_df: int | None = None
     min_df: int = 1
@@ -84,6 +85,7 @@ class SystemConfig(_Strict):
         return CompileSettings(
             sketch_weight=self.sketch_weight,
             gate=self.query_gate,
+            gate_power=self.gate_power,
             max_df_ratio=self.max_df_ratio,
             max_df=self.max_df,
             min_df=self.min_df,
