@@ -145,12 +145,18 @@ class SketchPhrase:
 
 @dataclass(frozen=True, slots=True)
 class Sketch:
-    """What the evidence for one topic will probably say, most likely phrase first; of `samples` replies."""
+    """What the evidence for one topic will probably say, most likely phrase first; of `samples` replies.
+
+    `searches` are further sketches of the same topic, each a search of its own. `by_model`: a model wrote it, so that
+    its constraints hold only where the topic states them.
+    """
 
     qid: str
     phrases: tuple[SketchPhrase, ...] = ()
     facets: tuple[str, ...] = ()
     samples: int = 1
+    searches: tuple[Sketch, ...] = ()
+    by_model: bool = False
 
 
 class Outcome(StrEnum):

@@ -40,6 +40,7 @@ DIGESTS = {
     "query-brief-1": "449db5509f639afa05d4b3f41a1b67f340aacc079419c2965f5c094caa60078d",
     "query-citation-1": "ba1fbe300695741ac17a929fd41ee9d452259916418fddb97741b1e8413e4f64",
     "query-claim-1": "c587e4d3b9f9083c3e8a1fc8d28ef148bc1edbdc5725e5d5aea64c9df8c74f84",
+    "query-constraints-1": "8535aa434b5068c56fda19cde801b39673d31aa329464aff0b4ec08043477568",
     "query-duplicate-1": "b994ef8c96b31d9926d517a11e0b05ec962889a747355e58a5d478ffd0d6547d",
     "query-factoid-1": "287e890a3cb6bd13602fdc403020b58bf190542ddde0c650abd5ee4ae8959a93",
     "query-finance-1": "f390149609fef0e21d935aa73db7c3540be7a7f257aaf32c9ad24f9329748ce5",
@@ -47,7 +48,9 @@ DIGESTS = {
     "query-multihop-1": "0ca9b1139107114d299b44587c04259dd31241f23501730f7be3327b03280198",
 }
 
-FULL = [label for label in DIGESTS if f"-{BRIEF}-" not in label]
+CONSTRAINTS = "query-constraints-1"
+"""Asks for roles, in a reply of another form; it has no counterpart on the document side."""
+FULL = [label for label in DIGESTS if f"-{BRIEF}-" not in label and label != CONSTRAINTS]
 
 OWN = """\
 name = "mine"
@@ -91,9 +94,10 @@ def stems(text: str) -> set[str]:
 
 
 def test_each_family_has_a_prompt_of_each_side() -> None:
-    names = tuple(f"{side}-{family}" for side in ("document", "query") for family in FAMILIES)
-    assert prompt_names() == names
-    assert prompt_labels() == tuple(f"{name}-1" for name in names)
+    names = {f"{side}-{family}" for side in ("document", "query") for family in FAMILIES}
+    assert set(prompt_names()) == names | {CONSTRAINTS.removesuffix("-1")}
+    assert prompt_names() == tuple(sorted(prompt_names(), key=lambda name: f"{name}-1.toml"))
+    assert prompt_labels() == tuple(f"{name}-1" for name in prompt_names())
 
 
 def test_a_published_prompt_does_not_change() -> None:
@@ -149,6 +153,27 @@ def test_the_example_in_a_shipped_prompt_obeys_its_rules(label: str) -> None:
     words = " ".join(phrases).split()
     assert len(set(words)) == len(words)
     assert not stems(" ".join(phrases)) & stems(example[1])
+
+
+def test_the_prompt_for_roles_states_its_rules_and_its_example_obeys_them() -> None:
+    prompt = load_prompt(CONSTRAINTS)
+    assert prompt.user == "$query"
+    assert 120 <= len(prompt.system.split()) <= 300
+    assert "At most $max_phrases phrases of 1 to $max_words words" in prompt.system
+    flowing = " ".join(prompt.system.split())
+    assert "from its opening <query> tag to the matching closing tag that ends the message" in flowing
+    assert "follow no order" in flowing
+    assert re.search(r"Never guess [^.]*\bnumber\b", flowing)
+    assert 'compact JSON and nothing else: {"phrases":[{"text":"...","role":"should"}]}' in flowing
+    example = re.search(r"^Example query: (.+)\nExample reply, shortened: (.+)\Z", prompt.system, re.MULTILINE)
+    assert example is not None
+    reply = json.loads(example[2])
+    assert json.dumps(reply, separators=(",", ":")) == example[2]
+    words = set(re.findall(r"\w+", example[1]))
+    for phrase in reply["phrases"]:
+        assert list(phrase) == ["text", "role"]
+        stated = set(phrase["text"].split()) <= words
+        assert stated == (phrase["role"] in ("must", "must_not"))
 
 
 @pytest.mark.parametrize("label", prompt_labels())

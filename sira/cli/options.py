@@ -6,14 +6,10 @@ import argparse
 import logging
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tqdm import tqdm
-
 from sira.errors import InputError, NotFoundError
-from sira.records import Status
 
 if TYPE_CHECKING:
     from sira.compile import CompileSettings
@@ -30,6 +26,7 @@ AD_HOC = "q"
 SETTINGS: Mapping[str, Any] = {
     "sketch_weight": 0.5,
     "gate": "window",
+    "gate_power": 3.0,
     "max_df_ratio": 0.05,
     "max_df": None,
     "min_df": 1,
@@ -44,7 +41,8 @@ SETTINGS: Mapping[str, Any] = {
     "contents_weight": 1.0,
     "expansion_weight": 1.0,
 }
-SKETCH: Mapping[str, Any] = {"topics": None, "sketches": None, "phrase": [], "llm": None, "prompt": None}
+ASKING: Mapping[str, Any] = {"prompt": None, "samples": 1, "roles": False}
+SKETCH: Mapping[str, Any] = {"topics": None, "sketches": None, "phrase": [], "llm": None, **ASKING}
 
 
 def add_heap(parser: argparse.ArgumentParser) -> None:
@@ -69,8 +67,23 @@ def add_sketch(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--llm", metavar="MODEL", help="let a model sketch: `local`, or a TOML file with a [model] table"
     )
+    add_asking(group)
+
+
+def add_asking(group: argparse._ArgumentGroup) -> None:  # pyright: ignore[reportPrivateUsage] - it has no other name
+    """How a model is asked for sketches; the defaults are those of ASKING."""
     group.add_argument(
-        "--prompt", default=SKETCH["prompt"], metavar="NAME", help="its prompt (query-generic; query-brief for local)"
+        "--prompt",
+        metavar="NAME",
+        help="its prompt (query-generic; query-brief for local, query-constraints by --roles)",
+    )
+    group.add_argument(
+        "--samples", type=int, default=1, metavar="N", help="ask N times with different seeds, into one sketch (1)"
+    )
+    group.add_argument(
+        "--roles",
+        action="store_true",
+        help="ask which phrases the query requires or rules out; what it does not state falls",
     )
 
 
@@ -80,7 +93,8 @@ def add_settings(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("compiling and scoring")
     add = group.add_argument
     add("--lambda", dest="sketch_weight", type=float, metavar="W", help="weight of proposed terms (0.5)")
-    add("--gate", choices=("window", "any", "phrase", "soft", "off"), help="what df decides: each window, ... (window)")
+    add("--gate", choices=("window", "any", "phrase", "soft", "off"), help="what df decides, and of what (window)")
+    add("--gate-power", type=float, metavar="P", help="how fast words above the bound lose weight, with soft (3)")
     add("--max-df-ratio", type=float, metavar="TAU", help="tau: the gate's df bound as a share of N (0.05)")
     add("--max-df", type=int, metavar="N", help="the same bound in documents, in place of the share")
     add("--min-df", type=int, metavar="N", help="windows in fewer documents are dropped (1)")
@@ -113,6 +127,7 @@ def settings(arguments: argparse.Namespace) -> CompileSettings:
     return CompileSettings(
         sketch_weight=arguments.sketch_weight,
         gate=arguments.gate,
+        gate_power=arguments.gate_power,
         max_df_ratio=arguments.max_df_ratio,
         max_df=arguments.max_df,
         min_df=arguments.min_df,
@@ -153,7 +168,6 @@ def topics_and_sketches(
     Raises InputError where both or neither is given, or where sketches and topics do not belong together.
     """
     from sira.compile.sketches import read_sketches
-    from sira.corpora.trec import read_topics
     from sira.records import Sketch, SketchPhrase, Topic
 
     if (query is None) == (arguments.topics is None):
@@ -167,15 +181,12 @@ def topics_and_sketches(
     else:
         if arguments.phrase:
             raise InputError("--phrase goes with one query: for --topics give --sketches FILE")
-        topics = list(read_topics(arguments.topics))
-        twice = [qid for qid, times in Counter(topic.qid for topic in topics).items() if times > 1]
-        if twice:
-            raise InputError(f"{arguments.topics}: the qid {twice[0]!r} stands twice: make the qids unique")
+        topics = unique_topics(arguments.topics)
     if arguments.llm is not None:
         if arguments.sketches or arguments.phrase:
             raise InputError("--llm asks a model for the sketches: leave out --sketches and --phrase")
-        return topics, live_sketches(topics, arguments.llm, arguments.prompt)
-    refuse(arguments, {"prompt": SKETCH["prompt"]}, "it belongs to --llm")
+        return topics, live_sketches(topics, arguments)
+    refuse(arguments, ASKING, "it belongs to --llm")
     if arguments.sketches is None:
         return topics, None
     sketches = read_sketches(arguments.sketches)
@@ -185,23 +196,33 @@ def topics_and_sketches(
     return topics, sketches
 
 
-def live_sketches(topics: Sequence[Topic], llm: str, prompt: str | None) -> dict[str, Sketch]:
-    """Ask a model for the sketch of each topic; what went wrong with a reply is logged, and its sketch is empty."""
-    from sira.llm import open_generator
-    from sira.llm.settings import read_model
-    from sira.llm.sketches import sketch_topics
-    from sira.prompts import load_prompt
+def unique_topics(path: Path) -> list[Topic]:
+    """The topics of a file. Raises InputError for one without topics, or where a qid stands twice."""
+    from sira.corpora.trec import read_topics
 
-    settings = read_model(llm)
-    chosen = load_prompt(prompt or ("query-brief" if settings.backend == "local" else "query-generic"), side="query")
-    sketches: dict[str, Sketch] = {}
-    with closing(open_generator(settings)) as generator:
-        asked = sketch_topics(topics, generator, chosen, max_tokens=settings.max_tokens, seed=settings.seed)
-        for done in tqdm(asked, total=len(topics), desc="sketches", unit=" topics", disable=len(topics) < 2):
-            sketches[done.sketch.qid] = done.sketch
-            if done.status is not Status.OK:
-                log.warning("topic %r: the sketch is %s %s", done.sketch.qid, done.status, done.detail or "")
-    return sketches
+    topics = list(read_topics(path))
+    twice = [qid for qid, times in Counter(topic.qid for topic in topics).items() if times > 1]
+    if twice:
+        raise InputError(f"{path}: the qid {twice[0]!r} stands twice: make the qids unique")
+    return topics
+
+
+def live_sketches(topics: Sequence[Topic], arguments: argparse.Namespace) -> dict[str, Sketch]:
+    """Ask a model for the sketch of each topic, but for those whose replies are in the cache already.
+
+    What went wrong with a reply is logged, and its sketch holds what could be used.
+    """
+    from sira.compile.sketch_job import SketchJob, ask
+    from sira.llm.settings import read_model
+    from sira.llm.sketches import SketchForm
+
+    job = SketchJob.of(
+        read_model(arguments.llm), arguments.prompt, SketchForm(roles=arguments.roles), arguments.samples
+    )
+    done, counts = ask(topics, job)
+    if counts.hits:
+        log.info("sketches: %d of %d replies from the cache", counts.hits, counts.hits + counts.misses)
+    return {qid: one.sketch for qid, one in done.items()}
 
 
 def one_topic(topics: list[Topic], qid: str | None) -> Topic:

@@ -31,6 +31,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="NAME=STORE",
         help="another expansion store for a collection, such as one of `sira expand`",
     )
+    parser.add_argument(
+        "--llm",
+        action="append",
+        default=[],
+        metavar="NAME=MODEL",
+        help="let a model make the sketches NAME: `local`, or a TOML file with a [model] table",
+    )
     parser.add_argument("--quiet", action="store_true", help="no progress bars")
 
 
@@ -40,7 +47,8 @@ def run(arguments: argparse.Namespace) -> int:
 
     sources = _pairs(arguments.collection, "--collection", "NAME=SOURCE, such as scifact=beir:FOLDER")
     stores = _pairs(arguments.expansions, "--expansions", "NAME=STORE, such as scifact=runs/phrases")
-    experiment = read_experiment(arguments.config, sources, stores)
+    models = _pairs(arguments.llm, "--llm", "NAME=MODEL, such as recorded=local")
+    experiment = read_experiment(arguments.config, sources, stores, models)
     run_experiment(experiment, arguments.out, progress=not arguments.quiet)
     sys.stdout.write((arguments.out / "report.md").read_text(encoding="utf-8"))
     print(f"sira: results in {arguments.out}", file=sys.stderr)

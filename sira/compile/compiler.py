@@ -72,6 +72,8 @@ def compile_sketch(
     """
     settings, safety = settings or CompileSettings(), safety or Safety()
     sketch = sketch or Sketch(topic.qid)
+    if sketch.by_model:
+        safety = replace(safety, trusted=False)
     if sketch.qid != topic.qid:
         raise InputError(f"the sketch of topic {sketch.qid!r} was given for topic {topic.qid!r}")
     own, *analysed = statistics.analyze([topic.text, *(phrase.text for phrase in sketch.phrases)])
@@ -115,7 +117,7 @@ def _admitted(
     """The phrases that stay, with their terms; the verdicts on what goes are put into `entries` by rank."""
     for rank, (phrase, terms) in enumerate(zip(phrases, analysed, strict=True), start=1):
         if not safety.trusted:
-            kept, verdict = traced(phrase, terms, own)
+            kept, verdict = traced(phrase, terms, own, topic.text)
             if verdict is not None:
                 entries.setdefault(rank, []).append(_Entry(verdict))
             if kept is None:

@@ -11,6 +11,12 @@ from sira.records import Outcome, SketchPhrase, Topic, Verdict
 
 _NUMBER = re.compile(r"(?<![\w.])\d[\d.,:/-]*(?!\w)")
 _DECADE = re.compile(r"\d{3}0s|\d{2}(?:st|nd|rd|th)\b", re.IGNORECASE)
+_EXCLUDES = re.compile(
+    r"(?<!\w)(?:not|no|non|never|without|except|excepting|excluding|exclude|excludes|besides|but|other than|rather than"
+    r"|instead of|n[o']t)(?!\w)|n['’]t(?!\w)|(?<!\w)-\w",
+    re.IGNORECASE,
+)
+"""How an English topic says that it does not want something."""
 _NAME = re.compile(r"(?<!\w)[^\W\d_]+(?:['’-][^\W\d_]+)*")
 
 
@@ -57,14 +63,15 @@ def _words(text: str) -> Iterator[str]:
 
 
 def traced(
-    phrase: SketchPhrase, terms: Sequence[str], own: frozenset[str]
+    phrase: SketchPhrase, terms: Sequence[str], own: frozenset[str], topic: str
 ) -> tuple[SketchPhrase | None, Verdict | None]:
-    """A constraint that a model proposes, held to the topic's analysed words `own`.
+    """A constraint that a model proposes, held to the topic: its text, and its analysed words `own`.
 
-    Returned as it is where all of its words are there. Otherwise a verdict says so, and a requirement becomes an
+    Returned as it is where all of its words are there and, for an exclusion, the topic excludes anything. Otherwise a verdict says so, and a requirement becomes an
     ordinary phrase, while an exclusion goes: it would hide documents for a reason that nobody gave.
     """
-    if phrase.role == "should" or (terms and own.issuperset(terms)):
+    stated = bool(terms) and own.issuperset(terms) and (phrase.role != "must_not" or bool(_EXCLUDES.search(topic)))
+    if phrase.role == "should" or stated:
         return phrase, None
     verdict = Verdict(phrase.text, " ".join(terms), Outcome.UNTRACEABLE)
     return (replace(phrase, role="should"), verdict) if phrase.role == "must" else (None, verdict)

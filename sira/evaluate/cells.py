@@ -27,7 +27,7 @@ from sira.evaluate.indexes import IndexStore, Variant
 from sira.evaluate.inputs import Inputs
 from sira.lucene.reader import Index
 from sira.program import program_to_json
-from sira.records import Ranking, Run
+from sira.records import Ranking, Run, Sketch
 from sira.systems import System, SystemOptions, make_system
 
 WARM_UP, WARM_UP_S = 200, 3.0
@@ -98,7 +98,7 @@ def run_cells(
             zero_results=searched.zero_results,
             unsketched=unsketched,
             self_hits=searched.self_hits,
-            llm_calls=system.llm_calls * (len(inputs.topics) - unsketched),
+            llm_calls=system.llm_calls * _replies(inputs, sketches),
             compile_ms=searched.compile_ms,
             search_ms=searched.search_ms,
             index=index.name,
@@ -199,8 +199,18 @@ def resolved(experiment: Experiment, inputs: list[Inputs]) -> dict[str, Any]:
     }
 
 
+def _replies(inputs: Inputs, sketches: Mapping[str, Sketch] | None) -> int:
+    """The replies that the sketches of the topics are of; without sketches one a topic."""
+    if sketches is None:
+        return len(inputs.topics)
+    return sum(sketches[topic.qid].samples for topic in inputs.topics if topic.qid in sketches)
+
+
 def _facts(config: CollectionConfig, inputs: Inputs) -> dict[str, Any]:
-    files = {"expansions": config.expansions, **{f"sketches.{name}": path for name, path in config.sketches.items()}}
+    files = {
+        "expansions": config.expansions,
+        **{f"sketches.{name}": path for name, path in config.sketch_files().items()},
+    }
     return {
         "name": inputs.collection.name,
         "split": inputs.collection.split,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Literal
 
@@ -14,6 +15,7 @@ from sira.config import located, located_source, read_toml
 from sira.errors import InputError, SiraError
 from sira.evaluate.metrics import DEFAULT_MEASURES, Measure
 from sira.expand.gate import GateSettings
+from sira.llm.sketches import MAX_SAMPLES
 from sira.program import Scoring, scoring_of
 from sira.systems import KINDS
 
@@ -35,6 +37,16 @@ class Gate(_Strict):
         return GateSettings(self.max_df_ratio, self.max_n, self.max_phrases)
 
 
+class LiveSketches(_Strict):
+    """Sketches that a model is asked for: `llm` is `local` or a TOML file with a [model] table, `prompt` a name or a
+    file (None: the one that fits); the rest as in `sira sketch`. Replies are kept in the results folder."""
+
+    llm: str
+    prompt: str | None = None
+    samples: int = Field(1, ge=1, le=MAX_SAMPLES)
+    roles: bool = False
+
+
 class CollectionConfig(_Strict):
     """Where documents, topics and judgments come from, and the recorded replies that belong to them.
 
@@ -51,8 +63,20 @@ class CollectionConfig(_Strict):
     duplicates: Literal["refuse", "keep-first"] = "refuse"
     expansions: str | None = None
     gate: Gate = Field(default_factory=lambda: Gate.model_validate({}))
-    sketches: dict[str, str] = {}
+    sketches: dict[str, str | LiveSketches] = {}
+    """Files of sketches by name, or tables that say which model to ask."""
     ignore_self_hits: bool | None = None
+
+    @model_validator(mode="after")
+    def _names(self) -> CollectionConfig:
+        for name, sketches in self.sketches.items():
+            if isinstance(sketches, LiveSketches) and not re.fullmatch(_NAME, name):
+                raise ValueError(f"sketches {name!r}: the name of sketches by a model is that of a file too")
+        return self
+
+    def sketch_files(self) -> dict[str, str]:
+        """The sketches that lie in files, by name."""
+        return {name: found for name, found in self.sketches.items() if isinstance(found, str)}
 
 
 class SystemConfig(_Strict):
@@ -155,9 +179,13 @@ def _checked(measure: str) -> Measure:
 
 
 def read_experiment(
-    path: str | Path, sources: dict[str, str] | None = None, stores: dict[str, str] | None = None
+    path: str | Path,
+    sources: dict[str, str] | None = None,
+    stores: dict[str, str] | None = None,
+    models: dict[str, str] | None = None,
 ) -> Experiment:
-    """Read and check a TOML file. `sources` and `stores` replace source and expansions of collections by name.
+    """Read and check a TOML file. `sources` and `stores` replace source and expansions of collections by name, `models`
+    has a model make the sketches of this name, for each collection that has some.
 
     Raises InputError naming the file, the key and the fault.
     """
@@ -168,7 +196,7 @@ def read_experiment(
             system.settings()
     except SiraError as error:
         raise InputError(f"{path}: {error}") from None
-    return _located(experiment, path.parent, sources or {}, stores or {})
+    return _asking(_located(experiment, path.parent, sources or {}, stores or {}), models or {})
 
 
 def _located(experiment: Experiment, folder: Path, sources: dict[str, str], stores: dict[str, str]) -> Experiment:
@@ -187,9 +215,41 @@ def _located(experiment: Experiment, folder: Path, sources: dict[str, str], stor
                 "expansions": stores.get(item.name) or place(item.expansions),
                 "topics": place(item.topics),
                 "qrels": place(item.qrels),
-                "sketches": {name: place(text) for name, text in item.sketches.items()},
+                "sketches": {name: _placed(found, folder) for name, found in item.sketches.items()},
             }
         )
+        for item in experiment.collections
+    )
+    return experiment.model_copy(update={"collections": collections})
+
+
+def _placed(sketches: str | LiveSketches, folder: Path) -> str | LiveSketches:
+    if isinstance(sketches, str):
+        return located(sketches, folder)
+    llm, prompt = sketches.llm, sketches.prompt
+    own = prompt is not None and (prompt.endswith(".toml") or "/" in prompt)
+    return sketches.model_copy(
+        update={
+            "llm": llm if llm == "local" else located(llm, folder),
+            "prompt": located(prompt, folder) if own and prompt is not None else prompt,
+        }
+    )
+
+
+def _asking(experiment: Experiment, models: dict[str, str]) -> Experiment:
+    """The same with a model in place of the sketches of these names; a table keeps what else it says."""
+    known = {name for item in experiment.collections for name in item.sketches}
+    if unknown := sorted(set(models) - known):
+        raise InputError(f"--llm {unknown[0]!r}: the experiment has no sketches of that name")
+
+    def asked(name: str, sketches: str | LiveSketches) -> str | LiveSketches:
+        if name not in models:
+            return sketches
+        table = sketches if isinstance(sketches, LiveSketches) else LiveSketches(llm="local")  # pyright: ignore[reportCallIssue]
+        return table.model_copy(update={"llm": models[name]})
+
+    collections = tuple(
+        item.model_copy(update={"sketches": {name: asked(name, found) for name, found in item.sketches.items()}})
         for item in experiment.collections
     )
     return experiment.model_copy(update={"collections": collections})

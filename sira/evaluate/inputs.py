@@ -17,7 +17,8 @@ from sira.records import Document, Qrels, Sketch, Topic
 
 @dataclass(frozen=True, slots=True)
 class Inputs:
-    """An opened collection. `topics` are the judged ones, which are searched; the audit speaks of the rest."""
+    """An opened collection. `topics` are the judged ones, which are searched; the audit speaks of the rest. `sketches`
+    are those in files; sira.evaluate.asking adds those by a model."""
 
     config: CollectionConfig
     collection: Collection
@@ -55,7 +56,7 @@ def open_inputs(config: CollectionConfig) -> Inputs:
         raise InputError(
             f"{where}: none of its {len(collection.topics)} topics is judged: check that they belong together"
         )
-    sketches = {name: read_sketches(path) for name, path in config.sketches.items()}
+    sketches = {name: read_sketches(path) for name, path in config.sketch_files().items()}
     for name, replies in sketches.items():
         if not any(topic.qid in replies for topic in topics):
             raise InputError(

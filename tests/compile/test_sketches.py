@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import gzip
+import json
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from sira.compile.sketches import read_sketches, sketch_from_json
+from sira.compile.sketches import read_sketches, sketch_from_json, sketch_to_json
 from sira.errors import InputError
 from sira.records import Sketch, SketchPhrase
 
@@ -59,3 +62,80 @@ def test_refusals_name_file_line_and_fault(tmp_path: Path, row: str, named: str)
 def test_too_many_phrases_are_refused() -> None:
     with pytest.raises(InputError, match="at most"):
         sketch_from_json({"qid": "1", "phrases": ["kiln"] * 10_001}, "here")
+
+
+# Sketches by a model
+
+
+def test_what_a_sketch_holds_comes_back_from_its_row() -> None:
+    sketch = Sketch(
+        "q",
+        (SketchPhrase("kiln"), SketchPhrase("raku", "must", 0.0, 2), SketchPhrase("slip", sample=1)),
+        ("a:b",),
+        samples=3,
+        searches=(Sketch("q", (SketchPhrase("wash", "must_not"),), ("c:d",)), Sketch("q")),
+    )
+    row = sketch_to_json(sketch)
+    assert row == {
+        "qid": "q",
+        "phrases": [
+            "kiln",
+            {"text": "raku", "role": "must", "weight": 0.0, "sample": 2},
+            {"text": "slip", "sample": 1},
+        ],
+        "facets": ["a:b"],
+        "samples": 3,
+        "searches": [
+            {"phrases": [{"text": "wash", "role": "must_not"}], "facets": ["c:d"]},
+            {"phrases": [], "facets": []},
+        ],
+    }
+    assert sketch_from_json(json.loads(json.dumps(row)), "here") == sketch
+
+
+TEXTS = st.text(st.characters(exclude_categories=["Cs"]), max_size=12)
+PHRASES = st.builds(
+    SketchPhrase,
+    TEXTS,
+    st.sampled_from(["should", "must", "must_not"]),
+    st.none() | st.floats(0, 1e6),
+    st.integers(0, 99),
+)
+
+
+@given(st.lists(PHRASES, max_size=5).map(tuple), st.lists(TEXTS, max_size=3).map(tuple), st.integers(1, 100))
+def test_every_sketch_comes_back_from_its_row(
+    phrases: tuple[SketchPhrase, ...], facets: tuple[str, ...], samples: int
+) -> None:
+    sketch = Sketch("q", phrases, facets, samples, (Sketch("q", phrases, facets),))
+    assert sketch_from_json(json.loads(json.dumps(sketch_to_json(sketch))), "here") == sketch
+
+
+def test_a_row_that_names_a_model_is_that_models_work_and_so_are_its_searches() -> None:
+    row = {"qid": "q", "phrases": [], "searches": [{"phrases": ["a"]}], "provenance": {"model": {"model": "m"}}}
+    sketch = sketch_from_json(row, "here")
+    assert sketch.by_model
+    assert sketch.searches[0].by_model
+    for provenance in ({}, {"model": {}}, {"model": ""}, None, "m"):
+        assert not sketch_from_json({**row, "provenance": provenance}, "here").by_model
+
+
+@pytest.mark.parametrize(
+    ("fields", "named"),
+    [
+        ({"samples": 0}, "`samples` must be a whole number from 1"),
+        ({"samples": True}, "`samples`"),
+        ({"samples": 1.5}, "`samples`"),
+        ({"phrases": [{"text": "a", "sample": -1}]}, "`sample` must be a whole number from 0"),
+        ({"searches": {}}, "`searches` must be a list"),
+        ({"searches": [{}] * 101}, "`searches` must be a list of at most 100"),
+        ({"searches": [["a"]]}, "`searches`: each is an object"),
+        ({"searches": [{"phrases": [], "searches": []}]}, "`searches`: each is an object"),
+        ({"searches": [{"phrases": [1]}]}, "phrase 1"),
+    ],
+)
+def test_fields_of_a_model_that_cannot_be_read_are_refused(fields: dict[str, object], named: str) -> None:
+    with pytest.raises(InputError) as caught:
+        sketch_from_json({"qid": "q", "phrases": [], **fields}, "here")
+    assert str(caught.value).startswith("here: topic 'q': ")
+    assert named in str(caught.value)
