@@ -67,8 +67,9 @@ def traced(
 ) -> tuple[SketchPhrase | None, Verdict | None]:
     """A constraint that a model proposes, held to the topic: its text, and its analysed words `own`.
 
-    Returned as it is where all of its words are there and, for an exclusion, the topic excludes anything. Otherwise a verdict says so, and a requirement becomes an
-    ordinary phrase, while an exclusion goes: it would hide documents for a reason that nobody gave.
+    Returned as it is where all of its words are there and, for an exclusion, the topic excludes anything at all.
+    Otherwise a verdict says so, and a requirement becomes an ordinary phrase, while an exclusion goes: it would hide
+    documents for a reason that nobody gave.
     """
     stated = bool(terms) and own.issuperset(terms) and (phrase.role != "must_not" or bool(_EXCLUDES.search(topic)))
     if phrase.role == "should" or stated:
