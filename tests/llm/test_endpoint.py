@@ -314,7 +314,7 @@ def test_passing_faults_are_tried_again(server: OpenAIServer, open_endpoint: Ope
 
 def test_after_the_last_try_the_row_is_an_error(server: OpenAIServer, open_endpoint: Open) -> None:
     server.answers = {name: [answer] for name, answer in ONCE.items()}
-    replies = ask(open_endpoint(timeout_s=0.5), *ONCE, "good")
+    replies = ask(open_endpoint(timeout_s=2), *ONCE, "good")
     assert {key: reply.detail for key, reply in replies.items() if key != "dropped"} == {
         "429": "HTTP 429: slow down",
         "503": "HTTP 503: loading",
@@ -322,13 +322,15 @@ def test_after_the_last_try_the_row_is_an_error(server: OpenAIServer, open_endpo
         "408": "HTTP 408: timeout",
         "cut JSON": "the body of the reply is no JSON",
         "nested deeply": "the body of the reply is no JSON",
-        "hang": "no reply within 0.5 s",
+        "hang": "no reply within 2 s",
         "good": None,
     }
     assert replies["dropped"].detail is not None
     assert replies["dropped"].detail.startswith("connection failed: ")
     assert {key for key, reply in replies.items() if reply.finish is Finish.ERROR} == set(ONCE)
-    assert len(server.calls) - calls_of(server, "Hello") == 3 * len(ONCE) + 1
+    told = ("429", "503", "409", "408", "cut JSON", "nested deeply")  # the others may end before the server has read them
+    assert {key: calls_of(server, key) for key in told} == dict.fromkeys(told, 3)
+    assert calls_of(server, "good") == 1
 
 
 def test_retry_after_decides_the_wait(
