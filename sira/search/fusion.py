@@ -1,7 +1,8 @@
 """Fusion: several rankings of one topic into one, of sira's own searches or of runs from elsewhere (dense, sparse).
 
-`reciprocal_rank_fusion` is plain Python. `fuse_runs` has the methods of ranx (Bassani and Romelli 2022), which sees the
-documents in the order of a Ranking (score, then docid); so does what comes out, whatever ranx does with ties.
+Reciprocal rank fusion is plain Python, equal to ranx's bit for bit. The other methods of `fuse_runs` are those of ranx
+(Bassani and Romelli 2022), which gets the documents in the order of a Ranking (score, then docid); what comes out is in
+that order too, whatever ranx does with ties.
 """
 
 from __future__ import annotations
@@ -81,7 +82,10 @@ def fuse_runs(
     qids = list(dict.fromkeys(qid for run in runs for qid in run.rankings))
     tables = [{qid: run.rankings.get(qid, Ranking()) for qid in qids} for run in runs]
     missing = tuple(sum(not ranking for ranking in table.values()) for table in tables)
-    found = _ranx(tables, method, norm, options) if any(any(table.values()) for table in tables) else {}
+    if method == "rrf":  # ranx would compile for seconds to the same scores
+        found = {qid: reciprocal_rank_fusion([table[qid] for table in tables], options["k"]) for qid in qids}
+    else:
+        found = ranx_fusion(tables, method, norm, options)
     rankings = {qid: found.get(qid, Ranking()) for qid in qids}
     if k is not None:
         rankings = {qid: ranking.top(k) for qid, ranking in rankings.items()}
@@ -95,6 +99,8 @@ def _check(runs: Sequence[Run], method: str, norm: str | None) -> None:
         raise InputError(f"fusion method {method!r} is not known: choose {', '.join(get_args(Method))}")
     if norm is not None and norm not in get_args(Norm):
         raise InputError(f"normalisation {norm!r} is not known: choose {', '.join(get_args(Norm))}")
+    if norm not in (None, "none") and method in _BY_RANK:
+        raise InputError(f"fusion by {method} reads ranks, which normalisation {norm!r} does not change: leave it out")
 
 
 def _options(method: Method, params: Mapping[str, Any], runs: int) -> dict[str, Any]:
@@ -129,12 +135,17 @@ def _number(value: object) -> bool:
     return isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
 
 
-def _ranx(
+def ranx_fusion(
     tables: Sequence[Mapping[str, Ranking]], method: Method, norm: Norm, options: Mapping[str, Any]
 ) -> dict[str, Ranking]:
-    """ranx's fusion of the topics that any table has documents for; its result in the order of a Ranking."""
-    ranx, numba = _import()
+    """ranx's fusion of the topics that any table has documents for; its result in the order of a Ranking.
+
+    All tables have the same topics. `options` are the method's own parameters.
+    """
     qids = [qid for qid in tables[0] if any(table[qid] for table in tables)]
+    if not qids:
+        return {}
+    ranx, numba = _import()
     with _lock, warnings.catch_warnings():
         # numba remarks on the index of its own parallel loops in ranx's code.
         warnings.filterwarnings("ignore", message="unsafe cast from uint64 to int64")

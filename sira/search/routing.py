@@ -38,7 +38,7 @@ class Thresholds:
 
     head_words: int = 3
     head_idf_share: float = 0.5
-    clear_ratio: float = 1.5
+    clear_ratio: float = 1.2
     score_depth: int = 10
     several_words: int = 40
     known_share: float = 0.5

@@ -328,7 +328,8 @@ def test_after_the_last_try_the_row_is_an_error(server: OpenAIServer, open_endpo
     assert replies["dropped"].detail is not None
     assert replies["dropped"].detail.startswith("connection failed: ")
     assert {key for key, reply in replies.items() if reply.finish is Finish.ERROR} == set(ONCE)
-    told = ("429", "503", "409", "408", "cut JSON", "nested deeply")  # the others may end before the server has read them
+    # The others may end before the server has read them.
+    told = ("429", "503", "409", "408", "cut JSON", "nested deeply")
     assert {key: calls_of(server, key) for key in told} == dict.fromkeys(told, 3)
     assert calls_of(server, "good") == 1
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import random
 import subprocess
 import sys
 from collections.abc import Mapping
@@ -12,7 +13,7 @@ import pytest
 
 from sira.errors import InputError
 from sira.records import Ranking, Run
-from sira.search.fusion import Method, Norm, fuse_runs, reciprocal_rank_fusion
+from sira.search.fusion import Method, Norm, fuse_runs, ranx_fusion, reciprocal_rank_fusion
 
 FIRST = Ranking(("d1", "d2", "d3", "d9"), (8.0, 6.0, 6.0, 2.0))
 SECOND = Ranking(("d3", "d4", "é 🦀"), (0.9, 0.4, 0.1))
@@ -73,7 +74,19 @@ def test_reciprocal_rank_fusion_by_hand() -> None:
         reciprocal_rank_fusion([FIRST], k=-1)
 
 
-def test_rrf_of_ranx_is_ours_bit_for_bit_and_topics_of_one_run_are_counted() -> None:
+def test_rrf_of_ranx_is_ours_bit_for_bit() -> None:
+    chance = random.Random(20261201)
+    rankings = [
+        Ranking.from_scores({f"d{chance.randrange(300)}": float(chance.randrange(20)) for _ in range(200)})
+        for _ in range(12)
+    ]
+    tables = [{f"q{n}": rankings[3 * n + run] for n in range(4)} for run in range(3)]
+    for k in (60, 1):
+        found = ranx_fusion(tables, "rrf", "none", {"k": k})
+        assert found == {qid: reciprocal_rank_fusion([table[qid] for table in tables], k) for qid in tables[0]}
+
+
+def test_topics_of_one_run_are_fused_from_it_and_counted() -> None:
     fused = fuse_runs(RUNS)
     assert fused.run.name == "rrf(sparse,dense)"
     assert fused.run.rankings == {
@@ -137,8 +150,9 @@ def test_each_normalisation_is_what_its_definition_says(norm: Norm) -> None:
 
 
 def test_runs_without_a_document_fuse_to_topics_without_one() -> None:
-    fused = fuse_runs([Run("a", {"q": Ranking()}), Run("b", {})])
-    assert (fused.run.rankings, fused.missing) == ({"q": Ranking()}, (1, 1))
+    for method in ("rrf", "sum"):
+        fused = fuse_runs([Run("a", {"q": Ranking()}), Run("b", {})], method)
+        assert (fused.run.rankings, fused.missing) == ({"q": Ranking()}, (1, 1))
 
 
 @pytest.mark.parametrize(
@@ -147,6 +161,7 @@ def test_runs_without_a_document_fuse_to_topics_without_one() -> None:
         (RUNS[:1], "rrf", {}, None, r"fusion of 1 run\(s\): give two or more"),
         (RUNS, "bayesfuse", {}, None, "method 'bayesfuse' is not known: choose rrf, isr, rbc"),
         (RUNS, "sum", {}, "median", "normalisation 'median' is not known: choose none, min-max"),
+        (RUNS, "isr", {}, "max", "fusion by isr reads ranks, which normalisation 'max' does not change"),
         (RUNS, "rrf", {"phi": 1}, None, "there is no parameter 'phi': its parameter is k"),
         (RUNS, "max", {"k": 1}, None, "there is no parameter 'k': it has none"),
         (RUNS, "rrf", {"k": 1.5}, None, "k = 1.5: give an integer >= 0"),
@@ -162,8 +177,8 @@ def test_faults_are_named(runs: Any, method: Any, params: Any, norm: Any, fault:
 
 def test_neither_ranx_nor_numba_is_imported_before_it_is_needed() -> None:
     code = (
-        "import sys, sira.search.fusion as f; from sira.records import Ranking\n"
-        "f.reciprocal_rank_fusion([Ranking(('d',), (1.0,))])\n"
+        "import sys, sira.search.fusion as f; from sira.records import Ranking, Run\n"
+        "f.fuse_runs([Run('a', {'q': Ranking(('d',), (1.0,))}), Run('b', {})])\n"
         "assert 'ranx' not in sys.modules and 'numba' not in sys.modules"
     )
     subprocess.run([sys.executable, "-c", code], check=True)
