@@ -103,7 +103,8 @@ def test_an_interrupted_job_leaves_with_130_and_says_so_in_its_progress(
     progress = json.loads((out / "shard-00000-of-00001.progress.json").read_text())
     assert progress["sessions"][0]["stopped"] == "interrupted"
     assert progress["finished"] is False
-    assert progress["done"] == len(lines(out / "shard-00000-of-00001.jsonl.part"))
+    # The signal may fall between a row and its being counted; the next run counts the rows themselves.
+    assert len(lines(out / "shard-00000-of-00001.jsonl.part")) - progress["done"] in (0, 1)
 
 
 def test_several_processes_share_the_work_and_the_store_is_whole(job: Path, tmp_path: Path) -> None:
