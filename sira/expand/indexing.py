@@ -15,7 +15,8 @@ from tqdm import tqdm
 from sira.analysis import df_bound, normal_form
 from sira.expand.gate import DocumentGate, GateSettings
 from sira.expand.store import read_expansions, store_fingerprint
-from sira.lucene.folders import staging
+from sira.folders import staging
+from sira.lucene.folders import INDEX
 from sira.lucene.manifest import Manifest
 from sira.lucene.reader import Index
 from sira.lucene.update import AttachCounts, ExpansionTerms, attach_expansions
@@ -82,7 +83,7 @@ def build_expanded_index(
 
     `build_base` writes the index without expansions to the folder it is given. Raises as that and as `expand_index`.
     """
-    with staging(target, overwrite=overwrite) as folder:
+    with staging(target, INDEX, overwrite=overwrite) as folder:
         base, expanded = folder / "base", folder / "expanded"
         build_base(base)
         manifest = expand_index(base, store, expanded, settings, progress=progress)

@@ -6,16 +6,11 @@ depends on the inputs only, byte for byte. The raw store is read and never chang
 
 from __future__ import annotations
 
-import contextlib
 import datetime as dt
-import fcntl
 import hashlib
 import json
-import os
-import shutil
-import tempfile
 from collections import Counter
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from itertools import islice
 from pathlib import Path
@@ -41,6 +36,7 @@ from sira.filters.rules import (
     judge,
 )
 from sira.filters.vocabulary import Vocabulary
+from sira.folders import FolderKind, staging
 from sira.records import Expansion, Outcome, Place, Record
 
 PHRASES, MANIFEST = "phrases.jsonl", "filter.json"
@@ -107,8 +103,8 @@ def filter_store(
     store_files(store)
     _check_apart(store, target)
     tally = Tally()
-    with _new_folder(target, overwrite=overwrite) as folder:
-        texts = DocumentTexts(how.documents, folder.parent) if how.documents else None
+    with staging(target, FILTERED, overwrite=overwrite) as folder:
+        texts = DocumentTexts(how.documents, folder) if how.documents else None
         try:
             with (folder / PHRASES).open("w", encoding="utf-8", newline="\n") as out:
                 rows = tqdm(_rows(store), desc="rows", unit=" rows", disable=not progress, mininterval=0.5)
@@ -275,51 +271,8 @@ def _check_apart(store: Path, target: Path) -> None:
         raise InputError(f"{target}: holds, or lies in, the store that is read and never changed: give another folder")
 
 
-def _sweep(parent: Path, prefix: str) -> None:
-    """Remove what killed processes left of earlier attempts."""
-    for private in parent.glob(f"{prefix}*"):
-        with contextlib.suppress(OSError):
-            lock = os.open(private / "lock", os.O_RDWR)
-            try:
-                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                shutil.rmtree(private, ignore_errors=True)
-            finally:
-                os.close(lock)
+def _is_filtered(folder: Path) -> bool:
+    return {entry.name for entry in folder.iterdir()} - {".lock"} == {PHRASES, MANIFEST}
 
 
-@contextlib.contextmanager
-def _new_folder(target: Path, *, overwrite: bool) -> Generator[Path]:
-    """A folder hidden beside `target`, which takes its name when the block ends well and vanishes when it does not."""
-    target = target.resolve()
-    _check_target(target, overwrite=overwrite)
-    try:
-        target.parent.mkdir(parents=True, exist_ok=True)
-        prefix = f".{target.name}.filtering-"
-        _sweep(target.parent, prefix)
-        private = Path(tempfile.mkdtemp(prefix=prefix, dir=target.parent))
-        lock = os.open(private / "lock", os.O_RDWR | os.O_CREAT)
-        fcntl.flock(lock, fcntl.LOCK_EX)  # dies with the process
-    except OSError as error:
-        raise InputError(f"{target}: cannot be written ({error.strerror}): choose another folder") from None
-    folder = private / "new"  # whose mode follows the user's umask
-    try:
-        folder.mkdir()
-        yield folder
-        _check_target(target, overwrite=overwrite)
-        if target.exists():
-            target.rename(private / "old")
-        folder.rename(target)
-    finally:
-        shutil.rmtree(private, ignore_errors=True)
-        os.close(lock)
-
-
-def _check_target(target: Path, *, overwrite: bool) -> None:
-    if not target.exists() or (target.is_dir() and not any(target.iterdir())):
-        return
-    if not target.is_dir():
-        raise InputError(f"{target}: is a file; a filtered store is a folder: give another name")
-    if {entry.name for entry in target.iterdir()} != {PHRASES, MANIFEST}:  # what is replaced is deleted
-        raise InputError(f"{target}: holds other files than a filtered store, and is left alone: give another folder")
-    if not overwrite:
-        raise InputError(f"{target}: a filtered store is there already: add --overwrite, or give another folder")
+FILTERED = FolderKind("a filtered store", _is_filtered, InputError)

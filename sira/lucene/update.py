@@ -16,7 +16,8 @@ from pathlib import Path
 from typing import Any
 
 from sira.errors import DuplicateIdError, IndexFault, NotFoundError
-from sira.lucene.folders import staging
+from sira.folders import staging
+from sira.lucene.folders import INDEX
 from sira.lucene.jvm import engine, java_errors, java_path
 from sira.lucene.manifest import FILE, Manifest, read_manifest
 from sira.lucene.reader import Index
@@ -87,7 +88,7 @@ def attach_expansions(
     Raises DuplicateIdError for a docid in two rows.
     """
     manifest = _own_manifest(base)
-    with staging(target, overwrite=overwrite) as folder:
+    with staging(target, INDEX, overwrite=overwrite) as folder:
         work = folder / ".attach"
         with java_errors():
             handle = engine.openAttachment(java_path(base), java_path(work), buffer_mb)
@@ -146,7 +147,7 @@ def drop_expansions(base: Path, target: Path, *, overwrite: bool = False) -> Man
 
 @contextmanager
 def _copy(path: Path) -> Generator[Path]:
-    with staging(path, overwrite=True) as folder:
+    with staging(path, INDEX, overwrite=True) as folder:
         for file in path.iterdir():
             if file.is_file() and file.name not in (FILE, "write.lock") and not file.name.startswith("."):
                 try:

@@ -17,8 +17,9 @@ from tqdm import tqdm
 from sira import __version__
 from sira.analysis import MAX_TERM_BYTES
 from sira.errors import DuplicateIdError, InputError
+from sira.folders import staging
 from sira.lucene.analyzers import ANALYZERS, analyzer_name
-from sira.lucene.folders import staging
+from sira.lucene.folders import INDEX
 from sira.lucene.jvm import engine, java_errors, java_path
 from sira.lucene.manifest import Manifest
 from sira.lucene.values import to_number
@@ -163,7 +164,7 @@ def build_index(
         raise InputError(f"threads = {threads}: give at least 1")
     analyzer = analyzer_name(analyzer)
     packer = DocumentPacker(value_fields or {}, facet_words=facet_words, store_text=store_text)
-    with staging(target, overwrite=overwrite) as folder:
+    with staging(target, INDEX, overwrite=overwrite) as folder:
         with lucene_writer(folder, analyzer, buffer_mb, create=True) as handle:
             counts = stream(records(), handle, packer, threads, progress=progress)
             with java_errors():

@@ -391,9 +391,9 @@ def test_expansions_change_no_table_and_deletions_do(sira: Sira, store: Path) ->
 
 def test_what_a_killed_filter_left_is_swept_by_the_next_one(tmp_path: Path) -> None:
     (tmp_path / "store.jsonl").write_text('{"docid": "d", "phrases": ["kiln wash"]}\n')
-    left = tmp_path / ".out.filtering-dead"
+    left = tmp_path / ".out.building-dead"
     left.mkdir()
-    (left / "lock").touch()
+    (left / ".lock").touch()
     assert main(["filter", str(tmp_path / "store.jsonl"), "--out", str(tmp_path / "out"), "--quiet"]) == 0
     assert sorted(path.name for path in tmp_path.iterdir()) == ["out", "store.jsonl"]
 
