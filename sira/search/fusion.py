@@ -8,16 +8,13 @@ that order too, whatever ranx does with ties.
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from importlib import import_module
-from threading import Lock
 from typing import Any, Literal, cast, get_args
 
-from sira.errors import EnvironmentFault, InputError
-from sira.paths import cache_folder
+from sira.errors import InputError
 from sira.records import Ranking, Run
+from sira.search.ranx_library import LOCK, quiet, ranx_and_numba
 
 RRF_K = 60
 """Of Cormack, Clarke and Buettcher (2009)."""
@@ -30,9 +27,6 @@ Norm = Literal["none", "min-max", "max", "sum", "zmuv", "rank"]
 
 _BY_RANK = frozenset[Method]({"rrf", "isr", "rbc", "bordafuse"})
 _PARAMETERS: Mapping[Method, str] = {"rrf": "k", "rbc": "phi", "wsum": "weights"}
-
-# numba's workqueue threads end the process when two threads call compiled code at once.
-_lock = Lock()
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,10 +139,8 @@ def ranx_fusion(
     qids = [qid for qid in tables[0] if any(table[qid] for table in tables)]
     if not qids:
         return {}
-    ranx, numba = _import()
-    with _lock, warnings.catch_warnings():
-        # numba remarks on the index of its own parallel loops in ranx's code.
-        warnings.filterwarnings("ignore", message="unsafe cast from uint64 to int64")
+    ranx, numba = ranx_and_numba()
+    with LOCK, quiet():
         runs: list[Any] = []
         for table in tables:
             run = ranx.Run()
@@ -165,19 +157,3 @@ def ranx_fusion(
 
 def _pairs(results: Any) -> list[tuple[str, float]]:
     return [(str(docid), float(score)) for docid, score in results.items()]
-
-
-def _import() -> tuple[Any, Any]:
-    try:
-        numba: Any = import_module("numba")
-        if not numba.config.CACHE_DIR:
-            numba.config.CACHE_DIR = str(cache_folder() / "numba")
-        return import_module("ranx"), numba
-    except ImportError as error:
-        raise EnvironmentFault(
-            f"ranx cannot be imported ({error}); `sira doctor` names the command that installs it"
-        ) from None
-    except OSError as error:  # ranx imports ir_datasets, which makes its folders at import
-        raise EnvironmentFault(
-            f"ranx cannot be imported: {error}; set IR_DATASETS_HOME to a folder that you may write to"
-        ) from None

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from sira.evaluate.kernels import numba_cache_folder
+from sira.search.ranx_library import numba_cache_folder
 
 EVALUATE = """
 import sys

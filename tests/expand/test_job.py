@@ -503,7 +503,9 @@ def test_the_same_prompt_under_another_name_goes_on(folder: Folder) -> None:
     own = folder.path / "own.toml"
     source = Path(__file__).parents[2] / "prompts" / "document-generic-1.toml"
     own.write_text(source.read_text(encoding="utf-8").replace('"document-generic"', '"mine"'), encoding="utf-8")
-    folder.run(config=folder.config(changes=["prompt.name=own.toml"]))
+    model = AnsweringModel()
+    result = folder.run(model, folder.config(changes=["prompt.name=own.toml"]))
+    assert (model.asked, result.tally.rows) == ([], 4)
 
 
 def test_a_kill_between_the_last_row_and_the_manifest_is_mended_by_the_next_run(folder: Folder) -> None:
