@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import mmap
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from types import TracebackType
@@ -39,7 +40,22 @@ def chunks(values: Array, size: int = 1 << 20) -> Iterator[Array]:
         yield np.array(values[at : at + size])
 
 
-class ArrayWriter:
+class _Writer(ABC):
+    """Closed at the end of its `with` block."""
+
+    @abstractmethod
+    def close(self) -> None: ...
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+class ArrayWriter(_Writer):
     """Appends to the array of a file."""
 
     def __init__(self, path: Path) -> None:
@@ -55,16 +71,8 @@ class ArrayWriter:
     def close(self) -> None:
         self._stream.close()
 
-    def __enter__(self) -> Self:
-        return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
-
-
-class StringsWriter:
+class StringsWriter(_Writer):
     """Appends to a list of strings: NAME.text holds them without separators, NAME.i8 where each begins."""
 
     def __init__(self, path: Path) -> None:
@@ -83,14 +91,6 @@ class StringsWriter:
     def close(self) -> None:
         self._text.close()
         self._starts.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
 
 
 def save_strings(path: Path, strings: Sequence[bytes]) -> None:
