@@ -182,7 +182,7 @@ def to_json(job: JobStatus) -> dict[str, Any]:
         "shards": [],
     }
     for shard in job.shards:
-        row = asdict(shard) | {"state": shard.state.value, "failures": shard.failures}
+        row = asdict(shard) | {"state": shard.state.value}
         row["last_seen"] = shard.last_seen.isoformat(timespec="seconds") if shard.last_seen else None
         data["shards"].append(row)
     return data

@@ -117,6 +117,7 @@ class Progress:
             "phrases": tally.phrases,
             "cut": tally.cut,
             "retried": tally.retried,
+            "failures": tally.failures,
             "usage": asdict(tally.usage),
             "finished": stopped == "finished",
             "sessions": self._sessions,

@@ -21,7 +21,6 @@ from sira.errors import InputError
 from sira.expand.progress import progress_path, read_progress
 from sira.expand.shard import shard_name
 from sira.llm.base import Usage
-from sira.records import FAILURES
 
 STALE_SECONDS = 120.0
 _PROGRESS = re.compile(r"shard-(\d{5,})-of-(\d{5,})\.progress\.json")
@@ -76,6 +75,7 @@ class ProgressFile(_File):
     done: int = Field(0, ge=0)
     skipped: int = 0
     statuses: Mapping[str, int] = {}
+    failures: int = 0
     usage: Usage = Usage()
     finished: bool = False
     sessions: tuple[Session, ...] = ()
@@ -102,6 +102,7 @@ class ShardStatus:
     done: int = 0
     skipped: int = 0
     statuses: Mapping[str, int] | None = None
+    failures: int = 0
     usage: Usage = field(default_factory=Usage)
     gpu_seconds: float = 0.0
     host: str | None = None
@@ -111,10 +112,6 @@ class ShardStatus:
     prompt_tokens_per_second: float | None = None
     completion_tokens_per_second: float | None = None
     gpus: int = 0
-
-    @property
-    def failures(self) -> int:
-        return sum(rows for status, rows in (self.statuses or {}).items() if status in FAILURES)
 
 
 @dataclass(frozen=True, slots=True)
@@ -246,6 +243,7 @@ def _shard(
         done=documents if state is State.FINISHED else progress.done,
         skipped=progress.skipped,
         statuses=progress.statuses,
+        failures=progress.failures,
         usage=progress.usage,
         gpu_seconds=sum(item.seconds * item.gpus for item in progress.sessions),
     )

@@ -22,7 +22,13 @@ def session(**fields: Any) -> dict[str, Any]:
 
 
 def write(folder: Path, shard: int, *sessions: dict[str, Any], **fields: Any) -> None:
-    data = {"documents": 400, "done": 100, "statuses": {"ok": 99, "error": 1}, "sessions": list(sessions)} | fields
+    data = {
+        "documents": 400,
+        "done": 100,
+        "statuses": {"ok": 99, "error": 1},
+        "failures": 1,
+        "sessions": list(sessions),
+    } | fields
     (folder / f"shard-{shard:05d}-of-00006.progress.json").write_text(json.dumps(data), encoding="utf-8")
 
 

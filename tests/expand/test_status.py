@@ -48,6 +48,7 @@ def progress(
     data = {
         "shard": shard, "shards": shards, "documents": 400, "done": 100, "skipped": 0,
         "statuses": {"ok": 97, "runaway": 2, "error": 1},
+        "failures": 3,
         "usage": {"prompt_tokens": 1000, "completion_tokens": 500, "cached_tokens": 100},
         "finished": False, "sessions": list(sessions),
     } | fields  # fmt: skip
