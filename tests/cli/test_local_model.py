@@ -30,7 +30,8 @@ def sira(*arguments: str) -> subprocess.CompletedProcess[str]:
     )
 
 
-def test_expand_filter_index_and_search_with_a_real_model(tmp_path: Path) -> None:
+def test_expand_filter_index_and_search_with_a_real_model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SIRA_CACHE", str(tmp_path / "cache"))  # whatever this machine has asked the model before
     store, index = tmp_path / "store", tmp_path / "index"
     local = ["--set", "model.backend=local", "--set", "prompt.name=document-brief", "--set", "model.max_tokens=100"]
     done = sira("expand", "docs/example/expand.toml", "--out", str(store), "--quiet", *local)
