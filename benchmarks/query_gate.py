@@ -33,15 +33,15 @@ from sira.records import Document, Qrels, Record, Run, Sketch, Topic
 from sira.systems.sira import shuffled
 
 GATES: tuple[tuple[Gate, float, float], ...] = (
-    ("window", 0.05, 1), ("window", 0.1, 1), ("window", 0.2, 1),
+    ("window", 0.05, 1), ("auto", 0.05, 3), ("window", 0.1, 1), ("window", 0.2, 1),
     ("soft", 0.02, 1), ("soft", 0.05, 1), ("soft", 0.05, 2), ("soft", 0.05, 3), ("soft", 0.05, 4), ("soft", 0.1, 1),
     ("any", 0.05, 1), ("phrase", 0.05, 1), ("off", 1.0, 1),
 )  # fmt: skip
 """Gate, tau, and the power of a soft gate."""
 MEASURE = "nDCG@10"
-NARROW, LEAST_TOPICS = 5, 20
-SHARES = (0.08, 0.3)
-"""A narrow collection's word stands in such a share of the documents."""
+LEAST_TOPICS = 20
+NARROW = ((0.08, 0.3, 5), (0.04, 0.12, 5))
+"""A narrow collection's word stands in such a share of the documents; so many collections of each kind."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,21 +76,25 @@ def scifact(folder: Path, work: Path) -> Iterator[Subject]:
     records = list(collection.documents())
     topics = tuple(topic for topic in collection.topics if topic.qid in collection.qrels)
     yield Subject("scifact", indexed(records, store, work, "scifact"), topics, collection.qrels, sketches)
-    for word, kept in narrow(records, topics, collection.qrels):
+    found = {word: kept for bounds in NARROW for word, kept in narrow(records, topics, collection.qrels, bounds)}
+    for word, kept in found.items():
         docids = {item.docid for _, item in kept}
         chosen = tuple(t for t in topics if all(docid in docids for docid in relevant(collection.qrels, t.qid)))
         path = indexed(kept, store, work, f"scifact-{word}")
         yield Subject(f"scifact: {word} ({len(kept)} documents)", path, chosen, collection.qrels, sketches)
 
 
-def narrow(records: list[Record], topics: tuple[Topic, ...], qrels: Qrels) -> list[tuple[str, list[Record]]]:
+def narrow(
+    records: list[Record], topics: tuple[Topic, ...], qrels: Qrels, bounds: tuple[float, float, int]
+) -> list[tuple[str, list[Record]]]:
     """The subjects with most topics, each by its word."""
+    low, high, number_of_subjects = bounds
     holding: dict[str, list[int]] = {}
     for number, (_, item) in enumerate(records):
         if isinstance(item, Document):
             for term in set(analyze([item.contents])[0]):
                 holding.setdefault(term, []).append(number)
-    least, most = (share * len(records) for share in SHARES)
+    least, most = low * len(records), high * len(records)
     counted: list[tuple[int, str]] = []
     for term, numbers in holding.items():
         if least <= len(numbers) <= most and term.isalpha() and len(term) > 4:
@@ -98,7 +102,7 @@ def narrow(records: list[Record], topics: tuple[Topic, ...], qrels: Qrels) -> li
             whole = sum(all(docid in docids for docid in relevant(qrels, topic.qid)) for topic in topics)
             if whole >= LEAST_TOPICS:
                 counted.append((whole, term))
-    chosen = sorted(counted, key=lambda pair: (-pair[0], pair[1]))[:NARROW]
+    chosen = sorted(counted, key=lambda pair: (-pair[0], pair[1]))[:number_of_subjects]
     return [(term, [records[number] for number in holding[term]]) for _, term in chosen]
 
 
@@ -135,7 +139,7 @@ def rows(subject: Subject) -> Iterator[Row]:
             "topics": evaluation.topics,
             "gate": gate,
             "tau": tau,
-            "power": power if gate == "soft" else None,
+            "power": power if gate in ("auto", "soft") else None,
             MEASURE: evaluation.mean[MEASURE],
             "against window 0.05": f"{difference.difference:+.4f} [{difference.low:+.4f}, {difference.high:+.4f}]",
         }

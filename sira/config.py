@@ -16,6 +16,7 @@ from sira.errors import InputError
 
 Model = TypeVar("Model", bound=BaseModel)
 
+PATH_SCHEMES = ("beir", "jsonl", "wikipedia", "browsecomp-plus")
 _VARIABLE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
 
 
@@ -84,9 +85,12 @@ def located(text: str, folder: Path) -> str:
 
 
 def located_source(text: str, folder: Path) -> str:
-    """A collection's source: a path that may follow `beir:` or `jsonl:`, or an id, which stays as it is."""
+    """A collection's source: one path or two behind a scheme such as `beir:`, a bare path, or an id, which stays."""
     scheme, colon, rest = filled(text).partition(":")
-    if colon and scheme in ("beir", "jsonl"):
+    if colon and scheme in PATH_SCHEMES:
         return f"{scheme}:{folder / rest}"
+    if scheme == "browsecomp-wikipedia" and ":" in rest:
+        questions, _, corpus = rest.rpartition(":")
+        return f"{scheme}:{folder / questions}:{folder / corpus}"
     beside = folder / filled(text)
     return str(beside) if beside.exists() else filled(text)

@@ -231,17 +231,18 @@ def _adapter() -> TypeAdapter[Program]:
 def program_to_json(program: Program) -> dict[str, Any]:
     """A JSON-ready dictionary, stable in key order; `program_from_json` reads it back to an equal program.
 
-    Equal programs give equal text: numbers that may be given as int or float are written as float.
+    Equal programs give equal text: numbers that may be given as int or float are written as float. A verdict has
+    `reason` and `suggestion` only where it says something there.
     """
     data = asdict(program)
-    for part in (data["scoring"], *data["clauses"]):
-        part.update(
-            {
-                key: float(part[key])
-                for key in ("k1", "b", "expansion_weight", "contents_weight", "weight")
-                if key in part
-            }
-        )
+    for part in (data["scoring"], *data["clauses"], *data["verdicts"]):
+        for key in ("k1", "b", "expansion_weight", "contents_weight", "weight"):
+            if part.get(key) is not None:
+                part[key] = float(part[key])
+    for verdict in data["verdicts"]:
+        for key in ("reason", "suggestion"):
+            if verdict[key] is None:
+                del verdict[key]
     return data
 
 

@@ -1,4 +1,4 @@
-"""Prompts: versioned TOML files that ask a model for phrases, and their strict rendering to messages.
+"""Prompts: versioned TOML files that ask a model for phrases or for a text, and their strict rendering to messages.
 
 A text goes in as it is, but for the control tokens of chat templates, which are broken up; last, between tags that it
 does not hold itself; and is never rendered again: a document with `$query`, `${x}`, orders or closing tags stays as
@@ -13,7 +13,7 @@ import json
 import re
 import tomllib
 import unicodedata
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from functools import lru_cache
@@ -26,10 +26,12 @@ from pydantic import BaseModel, ConfigDict, StringConstraints, ValidationError
 from sira.errors import EnvironmentFault, InputError, NotFoundError
 from sira.records import Message
 
-Side = Literal["document", "query"]
+Side = Literal["document", "query", "text"]
+"""What is asked for: phrases of a document, the sketch of a query, or plain text that joins a query."""
 
 _SIDES: tuple[str, ...] = get_args(Side)
-MOST_PHRASES, MOST_WORDS = 100, 10
+_USUAL = {"document": "document-generic", "query": "query-generic", "text": "text-hyde"}
+MOST_PHRASES, MOST_WORDS, MOST_TEXT_WORDS = 100, 10, 500
 _LIMITS = ("max_phrases", "max_words")
 _LABEL = re.compile(r"(?P<name>.+)-(?P<version>[1-9][0-9]*)")
 _CONTROL = re.compile(
@@ -37,7 +39,7 @@ _CONTROL = re.compile(
     re.IGNORECASE,
 )
 """The control tokens of chat templates in use. A tokenizer would read one inside a document as the end of the turn."""
-_HERE = "\0"
+_HERE, _DOCUMENTS = "\0", "\1"
 _LESS_THAN = "<\N{FULLWIDTH LESS-THAN SIGN}\N{SMALL LESS-THAN SIGN}"
 
 
@@ -45,8 +47,9 @@ _LESS_THAN = "<\N{FULLWIDTH LESS-THAN SIGN}\N{SMALL LESS-THAN SIGN}"
 class Prompt:
     """One version of one prompt. `system` and `user` are templates in the notation of string.Template.
 
-    `user` ends with `$document` or `$query`, whichever names the side; `$max_phrases` and `$max_words` may stand in
-    both. Raises InputError naming the prompt and the placeholder where that does not hold.
+    `user` ends with `$document` on the document side, else with `$query`; `$max_phrases` and `$max_words` may stand in
+    both. On the side `text` the limits count the texts (or keywords) and the words of each, and `$documents` may stand
+    in `user` once, before the query. Raises InputError naming the prompt and the placeholder where that does not hold.
     """
 
     name: str
@@ -62,20 +65,31 @@ class Prompt:
     """sha256, in hex, of all that a model reads beside the text: limits and tags included, name and version not."""
 
     def __post_init__(self) -> None:
-        for count, most in (("version", None), ("max_phrases", MOST_PHRASES), ("max_words", MOST_WORDS)):
+        words = MOST_TEXT_WORDS if self.side == "text" else MOST_WORDS
+        for count, most in (("version", None), ("max_phrases", MOST_PHRASES), ("max_words", words)):
             value = getattr(self, count)
             if value < 1 or (most is not None and value > most):
                 raise InputError(
                     f"prompt {self.label}: {count} = {value}: give 1 {'or more' if most is None else f'to {most}'}"
                 )
         _check(self)
-        read = json.dumps(self._render("", system_role=True))
+        read = json.dumps(self._render("", ("",) if self.takes_documents else (), system_role=True))
         object.__setattr__(self, "digest", hashlib.sha256(read.encode()).hexdigest())
 
     @property
     def label(self) -> str:
         """Name and version, such as document-generic-1."""
         return f"{self.name}-{self.version}"
+
+    @property
+    def word(self) -> str:
+        """What the tags around the text say: `document` or `query`."""
+        return "document" if self.side == "document" else "query"
+
+    @property
+    def takes_documents(self) -> bool:
+        """Whether documents go before the query."""
+        return "documents" in Template(self.user).get_identifiers()
 
     def with_limits(self, max_phrases: int | None = None, max_words: int | None = None) -> Prompt:
         """The same prompt with other limits; None leaves a limit as it is.
@@ -101,19 +115,27 @@ class Prompt:
         Without `system_role` (chat templates that know none) the system's text opens the user's message.
         Raises InputError for a prompt of the query side.
         """
-        return self._render_side("document", text, system_role=system_role)
+        _require_side(self, "document")
+        return self._render(text, (), system_role=system_role)
 
-    def render_query(self, text: str, *, system_role: bool = True) -> tuple[Message, ...]:
-        """The messages that ask for the sketch of one query; else as `render_document`."""
-        return self._render_side("query", text, system_role=system_role)
+    def render_query(
+        self, text: str, documents: Sequence[str] = (), *, system_role: bool = True
+    ) -> tuple[Message, ...]:
+        """The messages that ask for the sketch of one query, or for a text that joins it; else as `render_document`.
 
-    def _render_side(self, side: Side, text: str, *, system_role: bool) -> tuple[Message, ...]:
-        _require_side(self, side)
-        return self._render(text, system_role=system_role)
+        Each of `documents` stands between tags of its own where `$documents` does. Raises InputError for a prompt of
+        the document side, or for documents that it has no place for.
+        """
+        if self.side != "text":
+            _require_side(self, "query")
+        if documents and not self.takes_documents:
+            raise InputError(f"prompt {self.label}: user has no place for documents: put $documents before $query")
+        return self._render(text, documents, system_role=system_role)
 
-    def _render(self, text: str, *, system_role: bool) -> tuple[Message, ...]:
+    def _render(self, text: str, documents: Sequence[str], *, system_role: bool) -> tuple[Message, ...]:
         system, before, after = _frame(self)
-        user = f"{before}{_enclosed(self.side, text)}{after}"
+        before = before.replace(_DOCUMENTS, "\n".join(_enclosed("document", document) for document in documents))
+        user = f"{before}{_enclosed(self.word, text)}{after}"
         if not system:
             return (Message("user", user),)
         if not system_role:
@@ -125,7 +147,8 @@ class Prompt:
 def _frame(prompt: Prompt) -> tuple[str, str, str]:
     """The system's text, and the user's before and after the text: the same for every text of a job."""
     values = {limit: str(getattr(prompt, limit)) for limit in _LIMITS}
-    before, after = Template(prompt.user).substitute(values | {prompt.side: _HERE}).split(_HERE)
+    places = {prompt.word: _HERE, "documents": _DOCUMENTS}
+    before, after = Template(prompt.user).substitute(values | places).split(_HERE)
     return Template(prompt.system).substitute(values), before, after
 
 
@@ -150,7 +173,9 @@ def _check(prompt: Prompt) -> None:
     """Raises InputError for a placeholder that is unknown, missing, in the wrong template or not at the end."""
     place = f"prompt {prompt.label}"
     for part, template in (("system", prompt.system), ("user", prompt.user)):
-        known = [*_LIMITS, prompt.side] if part == "user" else list(_LIMITS)
+        known = list(_LIMITS)
+        if part == "user":
+            known += [prompt.word, "documents"] if prompt.side == "text" else [prompt.word]
         for match in Template.pattern.finditer(template):
             if match["invalid"] is not None:
                 line = template.count("\n", 0, match.start()) + 1
@@ -160,24 +185,27 @@ def _check(prompt: Prompt) -> None:
             name = match["named"] or match["braced"]
             if name is None or name in known:
                 continue
-            if name == prompt.side:
+            if name == prompt.word:
                 raise InputError(f"{place}: system: ${name} belongs at the end of user: put it there")
             raise InputError(f"{place}: {part}: ${name} is no placeholder here: use ${', $'.join(known)}")
     found = [
-        match for match in Template.pattern.finditer(prompt.user) if prompt.side in (match["named"], match["braced"])
+        match for match in Template.pattern.finditer(prompt.user) if prompt.word in (match["named"], match["braced"])
     ]
     if len(found) != 1:
         raise InputError(
-            f"{place}: user: ${prompt.side} stands {len(found)} times in it: it must stand once, at the end"
+            f"{place}: user: ${prompt.word} stands {len(found)} times in it: it must stand once, at the end"
         )
     if prompt.user[found[0].end() :].strip():
-        raise InputError(f"{place}: user: text follows ${prompt.side}: it must come last, so put the text before it")
+        raise InputError(f"{place}: user: text follows ${prompt.word}: it must come last, so put the text before it")
+    named = [match["named"] or match["braced"] for match in Template.pattern.finditer(prompt.user)]
+    if named.count("documents") > 1:
+        raise InputError(f"{place}: user: $documents stands {named.count('documents')} times in it: it may stand once")
 
 
 def _require_side(prompt: Prompt, side: str) -> None:
     if prompt.side != side:
         raise InputError(
-            f"prompt {prompt.label} is of the {prompt.side} side: choose one of the {side} side, such as {side}-generic"
+            f"prompt {prompt.label} is of the {prompt.side} side: choose one of the {side} side, such as {_USUAL[side]}"
         )
 
 
@@ -190,7 +218,7 @@ def load_prompt(name_or_path: str | Path, *, side: str | None = None) -> Prompt:
     prompt = _read(prompt_path(name_or_path))
     if side is not None:
         if side not in _SIDES:
-            raise InputError(f"side {side!r}: choose {' or '.join(_SIDES)}")
+            raise InputError(f"side {side!r}: choose {', '.join(_SIDES[:-1])} or {_SIDES[-1]}")
         _require_side(prompt, side)
     return prompt
 

@@ -11,6 +11,7 @@ from typing import Literal, NamedTuple, cast
 from sira.errors import InputError
 
 Role = Literal["should", "must", "must_not"]
+RangeRole = Literal["filter", "should"]
 
 Qrels = Mapping[str, Mapping[str, int]]
 """qid -> docid -> grade, as in a TREC qrels file. Grade >= 1 is relevant."""
@@ -144,6 +145,34 @@ class SketchPhrase:
 
 
 @dataclass(frozen=True, slots=True)
+class SketchRange:
+    """A proposed range of a declared field; None leaves a side open. A `filter` hides what lies outside, `should`
+    prefers what lies inside. Dates are strings (ISO 8601)."""
+
+    field: str
+    gte: int | float | str | None = None
+    lte: int | float | str | None = None
+    role: RangeRole = "filter"
+
+    def __post_init__(self) -> None:
+        if not self.field:
+            raise InputError("a range needs the name of its `field`")
+        if self.gte is None and self.lte is None:
+            raise InputError(f"the range of {self.field!r} has neither gte nor lte: give at least one bound")
+        for bound in (self.gte, self.lte):
+            if isinstance(bound, bool) or (isinstance(bound, float) and not isfinite(bound)):
+                raise InputError(f"the range of {self.field!r} has the bound {bound}: give a finite number or a date")
+            if isinstance(bound, int) and not -(2**63) <= bound < 2**63:
+                raise InputError(f"the range of {self.field!r} has a bound that does not fit into 64 bits")
+        if self.role not in ("filter", "should"):
+            raise InputError(f"the range of {self.field!r} has the role {self.role!r}: choose filter or should")
+
+    @property
+    def label(self) -> str:
+        return f"{self.field}:[{'*' if self.gte is None else self.gte} TO {'*' if self.lte is None else self.lte}]"
+
+
+@dataclass(frozen=True, slots=True)
 class Sketch:
     """What the evidence for one topic will probably say, most likely phrase first; of `samples` replies.
 
@@ -157,6 +186,7 @@ class Sketch:
     samples: int = 1
     searches: tuple[Sketch, ...] = ()
     by_model: bool = False
+    ranges: tuple[SketchRange, ...] = ()
 
 
 class Outcome(StrEnum):
@@ -175,17 +205,22 @@ class Outcome(StrEnum):
     DUPLICATE = "duplicate"
     UNTRACEABLE = "untraceable"
     """A constraint whose words the topic does not state; without it the phrase is as good as any other, or goes."""
+    INVALID = "invalid"
+    """A facet or range that the collection cannot have: an unknown category, an undeclared field, bounds amiss."""
 
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """The outcome for one proposed window. `term` is the analysed form; `df` is None where it was not looked up."""
+    """The outcome for one proposed window, facet or range. `term` is the analysed form; `df` is None where it was not
+    looked up. `reason` names what decided (the class of a policy, the guessed names), `suggestion` what would pass."""
 
     phrase: str
     term: str
     outcome: Outcome
     df: int | None = None
     weight: float | None = None
+    reason: str | None = None
+    suggestion: str | None = None
 
 
 class Hit(NamedTuple):

@@ -83,3 +83,18 @@ def test_refusals_name_the_fault(change: dict[str, Any], named: str) -> None:
 def test_what_is_no_program_is_refused(data: object) -> None:
     with pytest.raises(ProgramError):
         program_from_json(data)
+
+
+def test_a_verdict_says_more_where_there_is_more_and_its_weight_is_a_float() -> None:
+    verdicts = (
+        Verdict("a:b", "a:b", Outcome.INVALID, reason="no such facet", suggestion="a:c"),
+        Verdict("kiln", "kiln", Outcome.KEPT, 1, 2),
+    )
+    data = program_to_json(Program("q", verdicts=verdicts))
+    assert program_from_json(json.loads(json.dumps(data))) == Program("q", verdicts=verdicts)
+    assert list(data["verdicts"]) == [
+        {"phrase": "a:b", "term": "a:b", "outcome": "invalid", "df": None, "weight": None, "reason": "no such facet",
+         "suggestion": "a:c"},
+        {"phrase": "kiln", "term": "kiln", "outcome": "kept", "df": 1, "weight": 2.0},
+    ]  # fmt: skip
+    assert json.dumps(data["verdicts"][1]).endswith('"weight": 2.0}')

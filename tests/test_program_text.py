@@ -102,7 +102,10 @@ clauses: st.SearchStrategy[Clause] = st.one_of(
     .filter(lambda pair: pair != (None, None))
     .flatmap(lambda pair: st.builds(RangeClause, names, st.just(pair[0]), st.just(pair[1]), **common)),
 )
-verdicts = st.builds(Verdict, names, names, st.sampled_from(Outcome), common["df"], st.none() | numbers.map(float))
+said = st.none() | names
+verdicts = st.builds(
+    Verdict, names, names, st.sampled_from(Outcome), common["df"], st.none() | numbers.map(float), said, said
+)
 programs = st.builds(
     Program,
     names,
@@ -513,6 +516,8 @@ def test_a_written_text_searches_a_real_index(make_index: Callable[..., Path]) -
 
         assert found("hearts") == {"a", "b", "c"}
         assert found('+"heart attack"') == {"a", "b"}
+        assert found('"attack of the heart"') == found('"attack heart"') == {"c"}
+        assert found('+heart -"attack treatment"') == {"b", "c"}
         assert found('+"heart attack" -veterinary') == {"a"}
         assert found("heart -kind:animal year:[1990 TO 2000]") == {"a"}
         assert found("+kind:human (dog | treatment)") == {"a", "c"}

@@ -13,12 +13,10 @@ from typing import Any
 from tqdm import tqdm
 
 from sira.categories.arrays import Strings
-from sira.categories.dumps import fingerprint
 from sira.categories.graph import FORMAT, MANIFEST
 from sira.categories.levels import write_levels
 from sira.categories.merge import merge
 from sira.categories.name_table import NameTable
-from sira.categories.names import NameForm
 from sira.categories.nearest import NearestNames, write_trigrams
 from sira.categories.parts import Part
 from sira.categories.rules import DEFAULT_RULES, Rules, read_rules
@@ -26,6 +24,8 @@ from sira.categories.sql_parts import Watch, hidden_part, links_part, names_its_
 from sira.categories.stages import Work, is_done, joined, locked, record_of, run_stage
 from sira.categories.xml_parts import category_prefixes, xml_part
 from sira.corpora.files import replacing
+from sira.corpora.wikipedia.dumps import fingerprint
+from sira.corpora.wikipedia.names import NameForm
 from sira.errors import InputError
 
 log = logging.getLogger("sira.categories")

@@ -10,10 +10,10 @@ from typing import Any, Self
 
 from sira.categories.arrays import Mapped, Strings
 from sira.categories.name_table import NameTable
-from sira.categories.names import NameForm
 from sira.categories.nearest import NearestNames
 from sira.categories.parts import HAS_PAGE, HIDDEN, MAINTENANCE
 from sira.categories.stages import is_done
+from sira.corpora.wikipedia.names import NameForm
 from sira.errors import InputError
 
 MANIFEST = "manifest.json"

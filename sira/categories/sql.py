@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from sira.categories.dumps import Dump
+from sira.corpora.wikipedia.dumps import Dump
 from sira.errors import InputError
 
 LONGEST_LINE = 1 << 28

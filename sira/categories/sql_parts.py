@@ -10,9 +10,9 @@ from pathlib import Path
 import numpy as np
 
 from sira.categories.arrays import Array
-from sira.categories.dumps import Dump, open_dump
 from sira.categories.parts import HAS_PAGE, HIDDEN, NOBODY, Part, PartWriter, members_of
 from sira.categories.sql import Block, SqlTable, unescape
+from sira.corpora.wikipedia.dumps import Dump, open_dump
 from sira.errors import InputError
 
 ARTICLES, CATEGORIES = b"0", b"14"

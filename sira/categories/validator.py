@@ -1,31 +1,17 @@
-"""Validation of facets: what a compiler asks before it takes a clause such as `category:1927_births`."""
+"""Validation of category facets: what a compiler asks before it takes a clause such as `category:1927_births`."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Protocol
 
 from sira.categories.graph import CategoryGraph
 
 FIELD = "category"
 
 
-class FacetValidator(Protocol):
-    """Says of a facet whether it may be searched for."""
-
-    def check(self, facet: str) -> tuple[bool, tuple[str, ...]]:
-        """(valid, suggestions) of a `field:value` string; suggestions are whole facets, the best first.
-
-        A valid facet with a suggestion is the same thing spelt otherwise: the suggestion is what the index holds. For
-        an invalid one, the suggestions are the nearest valid facets, if any are near. A facet of a field that the
-        validator does not know is valid.
-        """
-        ...
-
-
 @dataclass(frozen=True, slots=True)
 class CategoryValidator:
-    """Checks facets of the field `category` against the graph."""
+    """Checks facets of the field `category` against the graph; a `sira.compile.FacetValidator`."""
 
     graph: CategoryGraph
     suggestions: int = 3

@@ -2,65 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable
 from pathlib import Path
-from xml.etree import ElementTree as ET
 
-from sira.categories.dumps import Dump, open_dump
-from sira.categories.names import NameForm
 from sira.categories.parts import HAS_PAGE, HIDDEN, NOBODY, PartWriter
 from sira.categories.rules import Rules
-from sira.categories.wikitext import WikitextReader
-from sira.errors import InputError
+from sira.corpora.wikipedia.dumps import open_dump
+from sira.corpora.wikipedia.export import ARTICLES, CATEGORIES, Site, read_pages
+from sira.corpora.wikipedia.names import NameForm
+from sira.corpora.wikipedia.wikitext import WikitextReader
 
-ARTICLES, CATEGORIES = "0", "14"
 _BATCH = 1000
-
-
-@dataclass(frozen=True, slots=True)
-class ExportedPage:
-    """A page as the export has it, with the text of its last revision; `redirect` is the title of its target."""
-
-    page: int
-    namespace: str
-    title: str
-    redirect: str | None
-    text: str
-
-
-def read_pages(dump: Dump, namespaces: dict[str, str]) -> Iterator[ExportedPage]:
-    """The pages of an export, one in memory at a time.
-
-    `namespaces` is filled with the wiki's namespaces, number to name, before the first page comes.
-    Raises InputError naming the file and the line for what is no export, and for one that is damaged or cut.
-    """
-    try:
-        events = ET.iterparse(dump.stream, events=("start", "end"))
-        _, root = next(events)
-        space, brace, kind = root.tag.rpartition("}")
-        if kind != "mediawiki":
-            raise InputError(f"{dump.path}: an XML file of <{kind}>, not a MediaWiki export (<mediawiki>)")
-        space += brace
-        page_tag, info_tag = f"{space}page", f"{space}siteinfo"
-        for event, element in events:
-            if event == "end" and element.tag == page_tag:
-                yield _page(dump.path, element, space, namespaces)
-                root.clear()
-            elif event == "end" and element.tag == info_tag:
-                for item in element.iter(f"{space}namespace"):
-                    namespaces[item.get("key", "")] = item.text or ""
-    except ET.ParseError as error:
-        line, column = error.position
-        raise InputError(
-            f"{dump.path}, line {line}, column {column + 1}, near byte {dump.offset()} of the file: damaged or cut XML "
-            f"({error.msg}); fetch it again"
-        ) from None
 
 
 def xml_part(path: Path, rules: Rules, folder: Path, watch: Callable[[int], object]) -> dict[str, int]:
     """The articles and categories of one export, and the links between them."""
-    namespaces = dict[str, str]()
+    site = Site()
     reader: WikitextReader | None = None
     form = NameForm()
     before = 0
@@ -77,9 +34,9 @@ def xml_part(path: Path, rules: Rules, folder: Path, watch: Callable[[int], obje
                 rows.clear()
 
         with open_dump(path) as dump:
-            for page in read_pages(dump, namespaces):
+            for page in read_pages(dump, site):
                 if reader is None:
-                    form = NameForm(prefix for prefix in [namespaces.get(CATEGORIES)] if prefix)
+                    form = NameForm(prefix for prefix in [site.namespaces.get(CATEGORIES)] if prefix)
                     reader = WikitextReader(form, rules.file.hidden_templates, rules.file.redirect_templates)
                 if page.namespace == ARTICLES:
                     articles.append((page.page, page.title.replace(" ", "_").encode()))
@@ -105,22 +62,7 @@ def xml_part(path: Path, rules: Rules, folder: Path, watch: Callable[[int], obje
 
 def category_prefixes(path: Path) -> tuple[str, ...]:
     """What the wiki of an export calls its category namespace."""
-    namespaces: dict[str, str] = {}
+    site = Site()
     with open_dump(path) as dump:
-        next(read_pages(dump, namespaces), None)
-    return tuple(name for name in [namespaces.get(CATEGORIES)] if name)
-
-
-def _page(path: Path, element: ET.Element, space: str, namespaces: dict[str, str]) -> ExportedPage:
-    title = element.findtext(f"{space}title") or ""
-    number = element.findtext(f"{space}id") or ""
-    if not title or not number.isdecimal() or not number.isascii() or int(number) >= 1 << 32:
-        raise InputError(f"{path}: the page {title!r} with the id {number!r} lacks a title or a number; fetch it again")
-    namespace = element.findtext(f"{space}ns")
-    if namespace is None:  # exports older than 2012
-        begin = title.partition(":")[0] if ":" in title else ""
-        namespace = next((key for key, name in namespaces.items() if name and name == begin), ARTICLES)
-    redirect = element.find(f"{space}redirect")
-    revisions = element.findall(f"{space}revision")
-    text = (revisions[-1].findtext(f"{space}text") if revisions else None) or ""
-    return ExportedPage(int(number), namespace, title, None if redirect is None else redirect.get("title"), text)
+        next(read_pages(dump, site), None)
+    return tuple(name for name in [site.namespaces.get(CATEGORIES)] if name)

@@ -4,33 +4,51 @@ from __future__ import annotations
 
 import argparse
 import json
+from typing import TYPE_CHECKING
 
 from sira.cli.options import add_index, add_settings, add_sketch, one_topic, open_index, programs, topics_and_sketches
-from sira.cli.show import program_table, verdict_table
+from sira.cli.programs import add_syntax, refuse_sketch, written_programs
+
+if TYPE_CHECKING:
+    from sira.records import Topic
 
 HELP = "turn a sketch into a program and show the verdict on each phrase"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("query", nargs="?", help="a query; or --topics")
+    parser.add_argument("query", nargs="?", help="a query (one that begins with - behind --); or --topics")
+    add_syntax(parser)
     add_index(parser)
     parser.add_argument("--qid", help="one topic of --topics")
-    parser.add_argument("--json", action="store_true", help="programs as JSON Lines, of all topics without --qid")
+    form = parser.add_mutually_exclusive_group()
+    form.add_argument("--json", action="store_true", help="programs as JSON Lines, of all topics without --qid")
+    form.add_argument("--text", action="store_true", help="the same in the exact text form (docs/program-text.md)")
     add_sketch(parser)
     add_settings(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:
+    from sira.cli.show import program_table, verdict_table
     from sira.program import program_to_json
+    from sira.programtext import program_to_text
 
-    topics, sketches = topics_and_sketches(arguments, arguments.query)
-    if arguments.qid is not None or not arguments.json:
-        topics = [one_topic(topics, arguments.qid)]
+    refuse_sketch(arguments)
+
+    def wanted(topics: list[Topic]) -> list[Topic]:
+        every = arguments.qid is None and (arguments.json or arguments.text)
+        return topics if every else [one_topic(topics, arguments.qid)]
+
+    topics, sketches = topics_and_sketches(arguments, arguments.query, wanted)
+    topics = wanted(topics)
     with open_index(arguments) as index:
         documents = index.document_count
-        for program in programs(topics, sketches, index, arguments):
+        written = arguments.syntax == "program"
+        found = written_programs(topics, index, arguments) if written else programs(topics, sketches, index, arguments)
+        for program in found:
             if arguments.json:
                 print(json.dumps(program_to_json(program), ensure_ascii=False))
+            elif arguments.text:
+                print(program_to_text(program), end="")
             else:
                 print(f"topic {program.qid}: {program.text}\n")
                 print(program_table(program, documents))

@@ -13,8 +13,8 @@ from sira.cli.options import add_heap, refuse, use_heap
 from sira.errors import InputError
 
 if TYPE_CHECKING:
-    from sira.filters.policy import Policy
     from sira.filters.vocabulary import Vocabulary
+    from sira.policy import Policy
 
 HELP = "drop the proposed phrases that are known, common or forbidden"
 
@@ -86,7 +86,7 @@ def _day(given: str | None) -> dt.date:
 
 
 def _policy(arguments: argparse.Namespace) -> Policy | None:
-    from sira.filters.policy import DEFAULT_POLICY, read_policy
+    from sira.policy import DEFAULT_POLICY, read_policy
 
     return None if arguments.no_policy else read_policy(arguments.policy or DEFAULT_POLICY)
 

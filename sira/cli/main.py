@@ -41,10 +41,12 @@ COMMANDS: dict[str, Command] = {
     "index": Command("sira.cli.index", "build an index from a corpus and its expansions"),
     "filter": Command("sira.cli.filter", "drop the proposed phrases that are known, common or forbidden"),
     "search": Command("sira.cli.search", "search an index: plain BM25, or with sketches"),
+    "fuse": Command("sira.cli.fuse", "fuse TREC runs of any origin into one, by ranks or by scores"),
     "sketch": Command("sira.cli.sketch", "let a language model sketch the evidence for each topic, into a file"),
     "compile": Command("sira.cli.compile", "turn a sketch into a program and show the verdict on each phrase"),
-    "explain": Command("sira.cli.explain", "show what each clause gave to the score of one document"),
+    "explain": Command("sira.cli.explain", "explain a search, or what each clause gave to the score of one document"),
     "categories": Command("sira.cli.categories", "build Wikipedia's category graph from dump files, or look a name up"),
+    "wikipedia": Command("sira.cli.wikipedia", "make a corpus of Wikipedia's dumps, and check questions against it"),
     "run": Command("sira.cli.run", "run an experiment from a TOML file into a results folder"),
     "prompts": Command("sira.cli.prompts", "list the prompts, show one, or show the messages that it makes of a text"),
 }

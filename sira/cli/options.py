@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import logging
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from sira.lucene.reader import Index
     from sira.program import Program
     from sira.records import Sketch, Topic
+    from sira.systems import Compiler
 
 log = logging.getLogger("sira.cli")
 
@@ -25,8 +26,9 @@ AD_HOC = "q"
 # The defaults of CompileSettings and Scoring, written out so that `--help` imports neither (a test compares them).
 SETTINGS: Mapping[str, Any] = {
     "sketch_weight": 0.5,
-    "gate": "window",
+    "gate": "auto",
     "gate_power": 3.0,
+    "small_collection": 5000,
     "max_df_ratio": 0.05,
     "max_df": None,
     "min_df": 1,
@@ -34,6 +36,9 @@ SETTINGS: Mapping[str, Any] = {
     "ngrams": "off",
     "max_n": 3,
     "max_terms": None,
+    "max_phrases": None,
+    "max_facets": None,
+    "max_ranges": None,
     "profile": "anserini",
     "k1": None,
     "b": None,
@@ -41,8 +46,9 @@ SETTINGS: Mapping[str, Any] = {
     "contents_weight": 1.0,
     "expansion_weight": 1.0,
 }
-ASKING: Mapping[str, Any] = {"prompt": None, "samples": 1, "roles": False}
-SKETCH: Mapping[str, Any] = {"topics": None, "sketches": None, "phrase": [], "llm": None, **ASKING}
+ASKING: Mapping[str, Any] = {"prompt": None, "samples": 1, "roles": False, "facets": 0, "searches": 0}
+CHECKING: Mapping[str, Any] = {"policy": None, "drop_guesses": False, "categories": None}
+SKETCH: Mapping[str, Any] = {"topics": None, "sketches": None, "phrase": [], "llm": None, **ASKING, **CHECKING}
 
 
 def add_heap(parser: argparse.ArgumentParser) -> None:
@@ -68,6 +74,19 @@ def add_sketch(parser: argparse.ArgumentParser) -> None:
         "--llm", metavar="MODEL", help="let a model sketch: `local`, or a TOML file with a [model] table"
     )
     add_asking(group)
+    group.add_argument("--facets", type=int, default=0, metavar="N", help="with --roles: ask for at most N facets (0)")
+    group.add_argument(
+        "--searches", type=int, default=0, metavar="N", help="with --roles: ask for at most N more searches (0)"
+    )
+    group.add_argument(
+        "--policy", metavar="FILE", help="drop forbidden phrases: a policy file, or `default`, which comes with sira"
+    )
+    group.add_argument(
+        "--drop-guesses", action="store_true", help="drop names, years and numbers that the topic does not hold"
+    )
+    group.add_argument(
+        "--categories", type=Path, metavar="DIR", help="check category facets by a graph of `sira categories build`"
+    )
 
 
 def add_asking(group: argparse._ArgumentGroup) -> None:  # pyright: ignore[reportPrivateUsage] - it has no other name
@@ -93,15 +112,19 @@ def add_settings(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("compiling and scoring")
     add = group.add_argument
     add("--lambda", dest="sketch_weight", type=float, metavar="W", help="weight of proposed terms (0.5)")
-    add("--gate", choices=("window", "any", "phrase", "soft", "off"), help="what df decides, and of what (window)")
-    add("--gate-power", type=float, metavar="P", help="how fast words above the bound lose weight, with soft (3)")
+    add("--gate", choices=("auto", "window", "any", "phrase", "soft", "off"), help="what df decides, of what (auto)")
+    add("--gate-power", type=float, metavar="P", help="how fast words above the bound lose weight, auto and soft (3)")
+    add("--small-collection", type=int, metavar="N", help="auto is soft in collections of 300 to N documents (5000)")
     add("--max-df-ratio", type=float, metavar="TAU", help="tau: the gate's df bound as a share of N (0.05)")
     add("--max-df", type=int, metavar="N", help="the same bound in documents, in place of the share")
     add("--min-df", type=int, metavar="N", help="windows in fewer documents are dropped (1)")
     add("--weights", choices=("uniform", "rank", "idf", "agreement", "margin"), help="weighting of phrases (uniform)")
     add("--ngrams", choices=("off", "atoms", "atoms+phrases"), help="windows of several words score too (off)")
-    add("--max-n", type=int, metavar="N", help="longest window in words, with --ngrams (3)")
-    add("--max-terms", type=int, metavar="N", help="keep the heaviest N proposed windows only (all)")
+    add("--max-n", type=int, metavar="N", help="longest window in words, with --ngrams or --gate any (3)")
+    add("--max-terms", type=int, metavar="N", help="keep the heaviest N proposals only, constraints apart (all)")
+    add("--max-phrases", type=int, metavar="N", help="of them, windows of several words and identifiers (all)")
+    add("--max-facets", type=int, metavar="N", help="of them, facets (all)")
+    add("--max-ranges", type=int, metavar="N", help="of them, ranges (all)")
     add("--profile", choices=("anserini", "sira", "long"), help="k1 and b: 0.9/0.4, 1.5/0.75 or 25/1 (anserini)")
     add("--k1", type=float, help="BM25's k1, in place of the profile's")
     add("--b", type=float, help="BM25's b, in place of the profile's")
@@ -114,20 +137,25 @@ def refuse(arguments: argparse.Namespace, options: Mapping[str, Any], why: str) 
     """Raise InputError for the first option that was given although it has no meaning here."""
     for name, default in options.items():
         if getattr(arguments, name) != default:
-            shown = "lambda" if name == "sketch_weight" else name.replace("_", "-")
-            raise InputError(f"--{shown}: {why}")
+            shown = {"sketch_weight": "--lambda", "k": "-k"}.get(name, f"--{name.replace('_', '-')}")
+            raise InputError(f"{shown}: {why}")
 
 
 def settings(arguments: argparse.Namespace) -> CompileSettings:
     from sira.compile import CompileSettings
     from sira.program import scoring_of
 
-    if arguments.ngrams == "off":
-        refuse(arguments, {"max_n": SETTINGS["max_n"]}, "it belongs to --ngrams, which is off")
+    if arguments.ngrams == "off" and arguments.gate != "any":
+        refuse(arguments, {"max_n": SETTINGS["max_n"]}, "it belongs to --ngrams, which is off, and to --gate any")
+    if arguments.gate not in ("auto", "soft"):
+        refuse(arguments, {"gate_power": SETTINGS["gate_power"]}, "it belongs to --gate auto and soft")
+    if arguments.gate != "auto":
+        refuse(arguments, {"small_collection": SETTINGS["small_collection"]}, "it belongs to --gate auto")
     return CompileSettings(
         sketch_weight=arguments.sketch_weight,
         gate=arguments.gate,
         gate_power=arguments.gate_power,
+        small_collection=arguments.small_collection,
         max_df_ratio=arguments.max_df_ratio,
         max_df=arguments.max_df,
         min_df=arguments.min_df,
@@ -135,6 +163,9 @@ def settings(arguments: argparse.Namespace) -> CompileSettings:
         ngrams=arguments.ngrams,
         max_n=arguments.max_n,
         max_terms=arguments.max_terms,
+        max_phrases=arguments.max_phrases,
+        max_facets=arguments.max_facets,
+        max_ranges=arguments.max_ranges,
         scoring=scoring_of(
             arguments.profile,
             combine=arguments.combine,
@@ -143,6 +174,15 @@ def settings(arguments: argparse.Namespace) -> CompileSettings:
             contents_weight=arguments.contents_weight,
             expansion_weight=arguments.expansion_weight,
         ),
+    )
+
+
+def compiler(arguments: argparse.Namespace) -> Compiler:
+    """What sketches are compiled by."""
+    from sira.systems import compiler_of
+
+    return compiler_of(
+        settings(arguments), arguments.policy, drop_guesses=arguments.drop_guesses, categories=arguments.categories
     )
 
 
@@ -161,17 +201,20 @@ def open_index(arguments: argparse.Namespace) -> Index:
 
 
 def topics_and_sketches(
-    arguments: argparse.Namespace, query: str | None
+    arguments: argparse.Namespace, query: str | None, wanted: Callable[[list[Topic]], list[Topic]] | None = None
 ) -> tuple[list[Topic], Mapping[str, Sketch] | None]:
     """The query of the command line, or the topics of a file; and their sketches (None: none were asked for).
 
-    Raises InputError where both or neither is given, or where sketches and topics do not belong together.
+    A model is asked for the sketches of the topics that `wanted` picks (None: of all). Raises
+    InputError where both or neither is given, or where sketches and topics do not belong together.
     """
     from sira.compile.sketches import read_sketches
     from sira.records import Sketch, SketchPhrase, Topic
 
     if (query is None) == (arguments.topics is None):
         raise InputError("give either a query or --topics FILE")
+    if arguments.llm is None:
+        refuse(arguments, ASKING, "it belongs to --llm")
     if query is not None:
         topics = [Topic(AD_HOC, query)]
         if arguments.phrase and arguments.sketches:
@@ -185,8 +228,7 @@ def topics_and_sketches(
     if arguments.llm is not None:
         if arguments.sketches or arguments.phrase:
             raise InputError("--llm asks a model for the sketches: leave out --sketches and --phrase")
-        return topics, live_sketches(topics, arguments)
-    refuse(arguments, ASKING, "it belongs to --llm")
+        return topics, live_sketches(topics if wanted is None else wanted(topics), arguments)
     if arguments.sketches is None:
         return topics, None
     sketches = read_sketches(arguments.sketches)
@@ -216,9 +258,10 @@ def live_sketches(topics: Sequence[Topic], arguments: argparse.Namespace) -> dic
     from sira.llm.settings import read_model
     from sira.llm.sketches import SketchForm
 
-    job = SketchJob.of(
-        read_model(arguments.llm), arguments.prompt, SketchForm(roles=arguments.roles), arguments.samples
-    )
+    form = SketchForm(roles=arguments.roles, facets=arguments.facets, searches=arguments.searches)
+    job = SketchJob.of(read_model(arguments.llm), arguments.prompt, form, arguments.samples)
+    if not topics:
+        return {}
     done, counts = ask(topics, job)
     if counts.hits:
         log.info("sketches: %d of %d replies from the cache", counts.hits, counts.hits + counts.misses)
@@ -240,22 +283,6 @@ def one_topic(topics: list[Topic], qid: str | None) -> Topic:
 def programs(
     topics: Iterable[Topic], sketches: Mapping[str, Sketch] | None, index: Index, arguments: argparse.Namespace
 ) -> Iterator[Program]:
-    from sira.compile import compile_sketch
-
-    chosen = settings(arguments)
+    chosen = compiler(arguments)
     for topic in topics:
-        yield compile_sketch(topic, (sketches or {}).get(topic.qid), index, chosen)
-
-
-def read_program(path: Path) -> Program:
-    """A program from a JSON file. Raises InputError, ProgramError."""
-    import json
-
-    from sira.program import program_from_json
-
-    try:
-        return program_from_json(json.loads(path.read_text(encoding="utf-8-sig")))
-    except OSError as error:
-        raise InputError(f"{path}: cannot be read ({error.strerror})") from None
-    except (ValueError, RecursionError) as error:
-        raise InputError(f"{path}: not JSON ({error})") from None
+        yield chosen.program(topic, (sketches or {}).get(topic.qid), index)

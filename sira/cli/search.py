@@ -1,53 +1,97 @@
-"""`sira search`: plain BM25, with a sketch, or a program from a file; hits on the terminal or a TREC run."""
+"""`sira search`: plain BM25, with sketches, or a program from a file; hits on the terminal or a TREC run."""
 
 from __future__ import annotations
 
 import argparse
-import json
 import sys
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, closing
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from sira.cli.hits import show, warn
 from sira.cli.options import (
-    SETTINGS,
-    SKETCH,
     add_index,
     add_settings,
     add_sketch,
+    compiler,
     open_index,
-    programs,
-    read_program,
     refuse,
     topics_and_sketches,
 )
+from sira.cli.programs import (
+    PROGRAM_HELP,
+    add_syntax,
+    read_programs,
+    refuse_settings,
+    refuse_sketch,
+    written_programs,
+)
 from sira.errors import InputError
-from sira.tables import printable
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
+    from sira.llm import ModelSettings
     from sira.lucene.reader import Index
     from sira.program import Program
-    from sira.search import Searched
+    from sira.records import Sketch, Topic
+    from sira.search.rerank import RerankSettings
+    from sira.systems import Answer, SearchSettings, Sira
 
 HELP = "search an index: plain BM25, or with sketches"
 
+# The defaults of Budget and RerankSettings, written out so that `--help` imports neither (a test compares them).
+BUDGET: Mapping[str, Any] = {"max_pages": 100, "max_searches": 20}
+MODE: Mapping[str, Any] = {"mode": "compiled", "routing": None, **BUDGET}
+RERANK: Mapping[str, Any] = {"rerank_top": 100, "rerank_weight": 0.5, "rerank_combine": "weighted"}
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("query", nargs="?", help="a query; or --topics, or --program")
+    parser.add_argument(
+        "query", nargs="?", help="a query (one that begins with - behind --); or --topics, or --program"
+    )
     add_index(parser)
     parser.add_argument("-k", type=int, metavar="N", help="hits a query (10; 1000 with --run)")
     parser.add_argument("--run", type=Path, metavar="FILE", help="write a TREC run in place of hits on the terminal")
     parser.add_argument("--name", metavar="TAG", help="the run tag, with --run (sira)")
-    parser.add_argument("--program", type=Path, metavar="FILE", help="run a program that `sira compile --json` wrote")
+    parser.add_argument("--program", type=Path, metavar="FILE", help=PROGRAM_HELP)
+    add_syntax(parser)
     parser.add_argument("--threads", type=int, default=1, help="searches at a time (1)")
     parser.add_argument("--json", action="store_true", help="hits as JSON Lines")
+    _add_mode(parser)
+    _add_rerank(parser)
     add_sketch(parser)
     add_settings(parser)
 
 
+def _add_mode(parser: argparse.ArgumentParser) -> None:
+    group = parser.add_argument_group("how a topic is searched")
+    add = group.add_argument
+    add("--mode", choices=("compiled", "auto", "several"), default=MODE["mode"],
+        help="one program; as index statistics advise; or one program and one for each search of a sketch (compiled)",
+        )  # fmt: skip
+    add("--routing", type=Path, metavar="FILE", help="thresholds of --mode auto: a TOML file with a [routing] table")
+    add("--max-pages", type=int, default=BUDGET["max_pages"], metavar="N", help="documents of several searches (100)")
+    add("--max-searches", type=int, default=BUDGET["max_searches"], metavar="N", help="searches of a topic (20)")
+    add("--relax", action=argparse.BooleanOptionalAction,
+        help="loosen a program that finds nothing, step by step (on; off for programs as written)")  # fmt: skip
+
+
+def _add_rerank(parser: argparse.ArgumentParser) -> None:
+    group = parser.add_argument_group("reranking")
+    add = group.add_argument
+    add("--rerank", metavar="MODEL",
+        help="let a model score the first documents: `local`, or a TOML file with a [model] table")  # fmt: skip
+    add("--rerank-top", type=int, default=RERANK["rerank_top"], metavar="N", help="documents scored, a call each (100)")
+    add("--rerank-weight", type=float, default=RERANK["rerank_weight"], metavar="W",
+        help="the model's share of the score, BM25 has the rest (0.5)")  # fmt: skip
+    add("--rerank-combine", choices=("weighted", "rrf"), default=RERANK["rerank_combine"],
+        help="of scores, or of ranks by reciprocal rank fusion (weighted)")  # fmt: skip
+
+
 def run(arguments: argparse.Namespace) -> int:
-    from sira.search import search_programs
+    from sira.llm.cache import open_cached
+    from sira.systems import Tally, rerank_answers, topics_together
 
     k = arguments.k if arguments.k is not None else 1000 if arguments.run else 10
     if k < 1 or arguments.threads < 1:
@@ -56,73 +100,140 @@ def run(arguments: argparse.Namespace) -> int:
         refuse(arguments, {"json": False}, "a run has its own format: leave out --run")
     else:
         refuse(arguments, {"name": None}, "it names a run: add --run FILE")
-    with open_index(arguments) as index:
-        found = search_programs(index, _programs(arguments, index), k, arguments.threads)
+    rerank = _rerank_settings(arguments)
+    depth = k if rerank is None else max(k, rerank.top_n)
+    tally = Tally()
+    with ExitStack() as stack:
+        index = stack.enter_context(open_index(arguments))
+        written = arguments.program or arguments.syntax == "program"
+        topics, answers = _written(arguments, index, depth) if written else _topics(arguments, index, depth)
+        texts = {topic.qid: topic.text for topic in topics}
+        if rerank is not None:
+            model = _model(arguments.rerank, texts)
+            generator = stack.enter_context(closing(open_cached(model)))
+            together = topics_together(model)
+            answers = rerank_answers(answers, texts, index.documents, generator, rerank, together=together)
+        found = (replace(answer, ranking=answer.ranking.top(k)) for answer in map(tally.add, answers))
         if arguments.run:
             _write_run(found, arguments.run, arguments.name or "sira")
         else:
-            for item in found:
-                _show(item, index, as_json=arguments.json, named=arguments.topics is not None)
+            for answer in found:
+                warn(answer)
+                named = arguments.topics is not None or len(topics) > 1
+                show(answer, texts[answer.qid], index, as_json=arguments.json, named=named)
+                if len(topics) == 1 and (route := answer.note.get("route")):
+                    print(f"sira: topic {answer.qid!r} goes to {route['action']}: {route['reason']}", file=sys.stderr)
+    for line in tally.lines():
+        print(f"sira: {line}", file=sys.stderr)
     return 0
 
 
-def _programs(arguments: argparse.Namespace, index: Index) -> Iterable[Program]:
+def _written(arguments: argparse.Namespace, index: Index, depth: int) -> tuple[list[Topic], Iterable[Answer]]:
+    """Programs as they stand: the same program gives the same run, unless --relax is given."""
+    from sira.records import Topic
+    from sira.search.batch import in_order, naming_topic
+    from sira.search.relax import RelaxSettings
+    from sira.systems import search_program
+
+    refuse(arguments, MODE, "programs as written are searched one by one: leave this out")
     if arguments.program:
         if arguments.query:
             raise InputError("--program says all of a search: give no query with it")
-        refuse(arguments, {**SKETCH, **SETTINGS}, "--program says all of a search: leave this out")
-        return [read_program(arguments.program)]
-    topics, sketches = topics_and_sketches(arguments, arguments.query)
-    if sketches is not None and (without := sum(topic.qid not in sketches for topic in topics)):
-        print(f"sira: warning: {without} of {len(topics)} topics have no sketch: plain BM25", file=sys.stderr)
-    return programs(topics, sketches, index, arguments)
-
-
-def _warn_empty(item: Searched) -> None:
-    if item.ranking:
-        return
-    absent = [clause.label for clause in item.program.clauses if clause.occur == "must" and clause.df == 0]
-    if not item.program.clauses:
-        why = "has no term that the analyzer keeps" if item.program.text else "has no clause"
-    elif absent:
-        why = f"requires {' and '.join(map(repr, absent))}, which no document holds"
+        refuse_settings(arguments)
+        programs = read_programs(arguments.program, index)
     else:
-        why = "found nothing"
-    print(f"sira: warning: topic {item.program.qid!r} {why}: 0 hits", file=sys.stderr)
+        refuse_sketch(arguments)
+        programs = list(written_programs(topics_and_sketches(arguments, arguments.query)[0], index, arguments))
+    relax = RelaxSettings() if arguments.relax else None
+
+    def search(program: Program) -> Answer:
+        with naming_topic(program.qid):
+            return search_program(index, program, depth, relax)
+
+    return [Topic(item.qid, item.text) for item in programs], in_order(search, programs, arguments.threads)
 
 
-def _write_run(found: Iterable[Searched], path: Path, name: str) -> None:
+def _topics(arguments: argparse.Namespace, index: Index, depth: int) -> tuple[list[Topic], Iterable[Answer]]:
+    from sira.systems import Sira, answer_topics
+
+    searching = _search_settings(arguments)
+    plain = Sira({}, compiler(arguments), searching)
+
+    def wanted(topics: list[Topic]) -> list[Topic]:
+        return list(_not_plain(plain, topics, index, arguments.threads))
+
+    topics, sketches = topics_and_sketches(arguments, arguments.query, wanted if arguments.mode == "auto" else None)
+    _check_sketches(topics, sketches, arguments)
+    return topics, answer_topics(replace(plain, sketches=sketches or {}), topics, index, depth, arguments.threads)
+
+
+def _not_plain(system: Sira, topics: Sequence[Topic], index: Index, threads: int) -> Iterator[Topic]:
+    """The topics that routing gives a sketch: a model is asked for no other."""
+    from sira.search.batch import in_order
+
+    decisions = in_order(lambda topic: system.decide(topic, index)[0], topics, threads)
+    return (topic for topic, decision in zip(topics, decisions, strict=True) if decision.action != "plain")
+
+
+def _check_sketches(
+    topics: Sequence[Topic], sketches: Mapping[str, Sketch] | None, arguments: argparse.Namespace
+) -> None:
+    if sketches is None:
+        if arguments.mode == "several":
+            raise InputError("--mode several runs the searches of sketches: give --sketches, or --llm with --searches")
+        return
+    without = sum(topic.qid not in sketches for topic in topics)
+    if without and not (arguments.mode == "auto" and arguments.llm):
+        print(f"sira: warning: {without} of {len(topics)} topics have no sketch: plain BM25", file=sys.stderr)
+    if arguments.mode == "several" and not any(sketch.searches for sketch in sketches.values()):
+        print("sira: warning: no sketch proposes further searches: one search a topic", file=sys.stderr)
+
+
+def _search_settings(arguments: argparse.Namespace) -> SearchSettings:
+    from sira.search.relax import RelaxSettings
+    from sira.search.routing import Thresholds
+    from sira.search.several import Budget
+    from sira.search.tables import read_thresholds
+    from sira.systems import SearchSettings
+
+    if arguments.mode != "auto":
+        refuse(arguments, {"routing": None}, "it belongs to --mode auto")
+    if arguments.mode == "compiled":
+        refuse(arguments, BUDGET, "it belongs to --mode several and auto")
+    thresholds = read_thresholds(arguments.routing) if arguments.routing else Thresholds()
+    relax = None if arguments.relax is False else RelaxSettings()
+    return SearchSettings(arguments.mode, thresholds, Budget(arguments.max_pages, arguments.max_searches), relax)
+
+
+def _rerank_settings(arguments: argparse.Namespace) -> RerankSettings | None:
+    from sira.search.rerank import RerankSettings
+
+    if arguments.rerank is None:
+        refuse(arguments, RERANK, "it belongs to --rerank MODEL")
+        return None
+    if arguments.rerank_combine == "rrf":
+        refuse(arguments, {"rerank_weight": RERANK["rerank_weight"]}, "fusion by ranks weighs nothing: leave it out")
+    return RerankSettings(arguments.rerank_top, arguments.rerank_combine, arguments.rerank_weight)
+
+
+def _model(spec: str, texts: Mapping[str, str]) -> ModelSettings:
+    """The model that scores documents. Raises InputError where there is nothing to score them by."""
+    from sira.llm.settings import read_model
+
+    for qid, text in texts.items():
+        if not text.strip():
+            raise InputError(f"topic {qid!r} has no text to score documents by: leave out --rerank")
+    return read_model(spec)
+
+
+def _write_run(found: Iterable[Answer], path: Path, name: str) -> None:
     from sira.corpora.trec_writer import RunWriter
 
     topics = hits = 0
     with RunWriter(path, name) as writer:
-        for item in found:
-            _warn_empty(item)
-            writer.write(item.program.qid, item.ranking)
+        for answer in found:
+            warn(answer)
+            writer.write(answer.qid, answer.ranking)
             topics += 1
-            hits += len(item.ranking)
+            hits += len(answer.ranking)
     print(f"sira: {path}: {topics} topics, {hits} hits", file=sys.stderr)
-
-
-def _show(item: Searched, index: Index, *, as_json: bool, named: bool) -> None:
-    _warn_empty(item)
-    titles = [""] * len(item.ranking)
-    if index.manifest.stored_text:
-        found = index.documents(item.ranking.docids)
-        titles = [_line(document.title or document.text) if document else "" for document in found]
-    if as_json:
-        hits = [
-            {"docid": hit.docid, "rank": hit.rank, "score": hit.score, "title": title}
-            for hit, title in zip(item.ranking, titles, strict=True)
-        ]
-        print(json.dumps({"qid": item.program.qid, "hits": hits}, ensure_ascii=False))
-        return
-    if named:
-        print(f"topic {item.program.qid}: {_line(item.program.text)}")
-    for hit, title in zip(item.ranking, titles, strict=True):
-        print(f"{hit.rank:>4}  {hit.score:9.4f}  {printable(hit.docid)}  {title}".rstrip())
-
-
-def _line(text: str, columns: int = 90) -> str:
-    text = printable(" ".join(text[: 4 * columns].split()))
-    return text if len(text) <= columns else text[: columns - 1] + "…"

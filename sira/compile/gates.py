@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from sira.analysis import windows
-from sira.compile.settings import CompileSettings, Gate
+from sira.compile.settings import TINY_COLLECTION, CompileSettings, Gate
 from sira.records import Outcome
 
 Terms = tuple[str, ...]
@@ -20,29 +20,34 @@ def idf(df: float, documents: int) -> float:
 
 @dataclass(frozen=True, slots=True)
 class DfGate:
-    """The bounds of one collection. df counts documents."""
+    """The bounds of one collection. df counts documents: windows above `most` lose weight, those above `ceiling` go."""
 
     mode: Gate
     documents: int
     least: int
     most: int
+    ceiling: int
     power: float = 1.0
 
     @classmethod
     def of(cls, settings: CompileSettings, documents: int) -> DfGate:
-        return cls(settings.gate, documents, settings.min_df, settings.bound(documents), settings.gate_power)
+        most = settings.bound(documents)
+        small = TINY_COLLECTION <= documents < settings.small_collection
+        auto = settings.bound(settings.small_collection) if small else most
+        ceiling = {"auto": auto, "soft": documents, "off": documents}.get(settings.gate, most)
+        return cls(settings.gate, documents, settings.min_df, most, ceiling, settings.gate_power)
 
     def judge(self, df: int) -> Outcome:
-        """The outcome for one df; `soft` and `off` have no upper bound."""
+        """The outcome for one df."""
         if df == 0:
             return Outcome.UNSEEN
         if df < self.least:
             return Outcome.TOO_RARE
-        return Outcome.TOO_COMMON if df > self.most and self.mode not in ("soft", "off") else Outcome.KEPT
+        return Outcome.TOO_COMMON if df > self.ceiling else Outcome.KEPT
 
     def share(self, df: int) -> float:
-        """What a kept window weighs, between 0 and 1: less than 1 only above the bound of the soft gate."""
-        if self.mode != "soft" or df <= self.most:
+        """What a kept window weighs, between 0 and 1: less than 1 only above the bound, with `auto` and `soft`."""
+        if self.mode not in ("auto", "soft") or df <= self.most:
             return 1.0
         reference = idf(self.most, self.documents)
         share = min(1.0, max(0.0, idf(df, self.documents)) / reference) if reference > 0 else 1.0
@@ -53,7 +58,7 @@ def deciding(terms: Sequence[str], settings: CompileSettings) -> list[Terms]:
     """The windows of a phrase whose df decides for the whole phrase; none where each window stands for itself."""
     if settings.gate == "any":
         return list(windows(terms, settings.max_n))
-    return [tuple(terms)] if settings.gate == "phrase" else []
+    return [tuple(terms)] if settings.gate == "phrase" and terms else []
 
 
 def phrase_outcome(gate: DfGate, asked: Iterable[Terms], df: Mapping[Terms, int]) -> Outcome:

@@ -49,6 +49,24 @@ class Separation(Protocol):
         ...
 
 
+@runtime_checkable
+class Positions(Protocol):
+    """What statistics of an open index also know: whether it can search phrases. Of others it is assumed."""
+
+    @property
+    def has_positions(self) -> bool: ...
+
+
+@runtime_checkable
+class ValueFields(Protocol):
+    """Statistics that know the numeric and date fields of their collection. On others, ranges are invalid."""
+
+    @property
+    def value_fields(self) -> Mapping[str, str]:
+        """name -> `integer`, `number` or `date`."""
+        ...
+
+
 def _blanks(texts: Sequence[str]) -> list[list[str]]:
     return [text.lower().split() for text in texts]
 
@@ -61,6 +79,7 @@ class TableStatistics:
     table: Mapping[str, int]
     facets: Mapping[str, int] = field(default_factory=dict[str, int])
     analyzer: Callable[[Sequence[str]], list[list[str]]] = _blanks
+    value_fields: Mapping[str, str] = field(default_factory=dict[str, str])
 
     def analyze(self, texts: Sequence[str]) -> list[list[str]]:
         return self.analyzer(texts)

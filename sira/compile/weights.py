@@ -43,8 +43,8 @@ class Weigher:
 
 
 def agreements(proposals: Iterable[tuple[SketchPhrase, Terms]], samples: int) -> dict[Terms, float]:
-    """The share of the samples in which each window was proposed."""
+    """The share of the samples in which each window was proposed; 1 where more are named than there are said to be."""
     seen: dict[Terms, set[int]] = {}
     for phrase, window in proposals:
         seen.setdefault(window, set()).add(phrase.sample)
-    return {window: len(found) / max(samples, 1) for window, found in seen.items()}
+    return {window: min(1.0, len(found) / max(samples, 1)) for window, found in seen.items()}

@@ -13,7 +13,7 @@ from sira.corpora.jsonl import document_files, read_documents
 from sira.errors import InputError, NotFoundError
 from sira.records import Qrels, Record, Topic
 
-SCHEMES = ("beir", "jsonl", "irds")
+SCHEMES = ("beir", "jsonl", "irds", "wikipedia", "browsecomp-wikipedia", "browsecomp-plus")
 TEXT_RULE = "title and text joined by one blank; the text alone without a title"
 
 # Collections whose queries are documents of the corpus: BEIR leaves the query's own document out of the ranking.
@@ -50,17 +50,17 @@ class Collection:
 
 
 def open_collection(source: str, split: str | None = None, value_fields: Sequence[str] = ()) -> Collection:
-    """Open `beir:FOLDER`, `jsonl:PATH` (documents only), `irds:ID`, or a bare path or id.
+    """Open `beir:FOLDER`, `jsonl:PATH` (documents only), `irds:ID`, `wikipedia:FOLDER` (documents only),
+    `browsecomp-wikipedia:QUESTIONS.jsonl:FOLDER`, `browsecomp-plus:FOLDER`, or a bare path or id.
 
-    A bare name that exists as a file or folder is taken as such (a folder with corpus.jsonl is BEIR's), any other as
-    an ir_datasets id. Without `split`, a BEIR folder gives its split `test`, or the only one; an ir_datasets id names
-    its split itself, or gets `/split` appended.
+    A bare name that exists as a file or folder is taken as such (a folder with corpus.jsonl is BEIR's, one made by
+    `sira wikipedia prepare` a Wikipedia), any other as an ir_datasets id. Without `split`, a BEIR folder gives its
+    split `test`, or the only one, and BrowseComp-Plus `evidence` (the other is `gold`); an ir_datasets id names its
+    split itself, or gets `/split` appended.
     Raises InputError if the source cannot be made out, NotFoundError for a split or id that is not there,
     EnvironmentFault where ir_datasets is needed and lacks.
     """
-    scheme, colon, rest = source.partition(":")
-    if not colon or scheme not in SCHEMES:
-        scheme, rest = _guess(source), source
+    scheme, rest = _parted(source)
     if not rest:
         raise InputError(f"{source!r} names no collection; write beir:FOLDER, jsonl:PATH or irds:ID")
     if scheme == "beir":
@@ -71,8 +71,12 @@ def open_collection(source: str, split: str | None = None, value_fields: Sequenc
                 f"{source}: value fields are read from JSON Lines and BEIR folders only, not from ir_datasets"
             )
         return _irds(source, rest, split)
+    if scheme == "browsecomp-plus":
+        return _browsecomp_plus(source, rest, split, value_fields)
     if split is not None:
-        raise NotFoundError(f"{source}: JSON Lines have no splits; leave out the split {split!r}")
+        raise NotFoundError(f"{source}: has no splits; leave out the split {split!r}")
+    if scheme.endswith("wikipedia"):
+        return _wikipedia(source, scheme, rest, value_fields)
     document_files(rest)
     name = Path(rest).name.removesuffix(".gz").removesuffix(".jsonl")
     return Collection(
@@ -80,10 +84,37 @@ def open_collection(source: str, split: str | None = None, value_fields: Sequenc
     )
 
 
+def corpus_files(source: str) -> tuple[Path, ...]:
+    """The files that decide the documents of a local source; none for an ir_datasets id.
+
+    Of a Wikipedia it is the manifest, which holds the fingerprint of the rest. Raises as `open_collection`.
+    """
+    scheme, rest = _parted(source)
+    if scheme == "irds":
+        return ()
+    if scheme == "beir":
+        return tuple(sorted(Path(rest).glob("corpus.jsonl*")))
+    if scheme.endswith("wikipedia"):
+        return (Path(rest.rpartition(":")[2]) / "manifest.json",)
+    if scheme == "browsecomp-plus":
+        from sira.corpora.browsecomp_plus import BrowseCompPlus
+
+        return BrowseCompPlus.open(rest).corpus_files()
+    return document_files(rest)
+
+
+def _parted(source: str) -> tuple[str, str]:
+    """(scheme, what follows it) of a source that may be bare."""
+    scheme, colon, rest = source.partition(":")
+    return (scheme, rest) if colon and scheme in SCHEMES else (_guess(source), source)
+
+
 def _guess(source: str) -> str:
     path = Path(source)
     if path.is_dir() and any((path / name).is_file() for name in ("corpus.jsonl", "corpus.jsonl.gz")):
         return "beir"
+    if (path / "corpus").is_dir() and (path / "progress").is_dir():
+        return "wikipedia"
     if path.exists():
         return "jsonl"
     if "/" in source and _IRDS_ID.fullmatch(source) and not source.endswith((".jsonl", ".jsonl.gz")):
@@ -125,6 +156,42 @@ def _irds(source: str, dataset_id: str, split: str | None) -> Collection:
         dataset.qrels,
         _ignores_self_hits(dataset_id),
         irds.TEXT_RULE,
+    )
+
+
+def _wikipedia(source: str, scheme: str, paths: str, value_fields: Sequence[str]) -> Collection:
+    from sira.corpora import browsecomp
+    from sira.corpora.wikipedia.pages import Pages
+
+    file, _, folder = paths.rpartition(":") if scheme == "browsecomp-wikipedia" else ("", "", paths)
+    if bool(file) != (scheme == "browsecomp-wikipedia"):
+        raise InputError(f"{source}: write browsecomp-wikipedia:QUESTIONS.jsonl:FOLDER")
+    pages = Pages.open(folder)
+    name = scheme if file else pages.path.resolve().name
+    return Collection(
+        name,
+        source,
+        None,
+        lambda: pages.documents(value_fields),
+        lambda: browsecomp.topics(browsecomp.read_questions(file)) if file else (),
+        lambda: browsecomp.qrels(browsecomp.read_questions(file), pages) if file else {},
+        ignore_self_hits=False,
+    )
+
+
+def _browsecomp_plus(source: str, path: str, split: str | None, value_fields: Sequence[str]) -> Collection:
+    from sira.corpora.browsecomp_plus import BrowseCompPlus
+
+    folder = BrowseCompPlus.open(path)
+    chosen = folder.split(split)
+    return Collection(
+        "browsecomp-plus",
+        source,
+        chosen,
+        lambda: folder.documents(value_fields),
+        folder.topics,
+        lambda: folder.qrels(chosen),
+        ignore_self_hits=False,
     )
 
 

@@ -7,11 +7,12 @@ whose names end in .gz are unpacked. Every fault is a TrecFormatError with file 
 from __future__ import annotations
 
 import re
-from math import isfinite
+from math import isfinite, nan
+from operator import gt
 from pathlib import Path
 from typing import Any, cast
 
-from sira.corpora.files import text_lines
+from sira.corpora.files import byte_lines, text_lines
 from sira.corpora.jsonl import is_valid_id
 from sira.errors import InputError, TrecFormatError
 from sira.records import Ranking, Run, Topic
@@ -24,6 +25,7 @@ _HEADER_QUERY = {"query-id", "query_id", "queryid", "qid", "query", "topic"}
 _HEADER_GRADE = {"score", "relevance", "rel", "label", "grade", "judgment"}
 # Other spaces of Unicode may stand inside an id, as they may for trec_eval.
 _SEPARATOR = re.compile(r"[ \t\r\f\v]+")
+_UNDERSCORE = ord("_")  # Python alone reads 1_000; a number is found in bytes far sooner than bytes
 
 
 def read_qrels(path: str | Path) -> dict[str, dict[str, int]]:
@@ -78,26 +80,44 @@ def read_run(path: str | Path, name: str | None = None) -> Run:
     nothing.
     """
     path = Path(path)
-    scores: dict[str, dict[str, float]] = {}
-    for number, line in text_lines(path):
-        parts = _split(line)
-        if len(parts) != 6:
-            reason = f"{len(parts)} columns; a run has 6: qid Q0 docid rank score tag, and no blank inside them"
-            raise TrecFormatError(str(path), number, reason)
-        qid, _, docid, _, text, tag = parts
-        try:
-            score = float(text)
-        except ValueError:
-            raise TrecFormatError(str(path), number, f"the score {text!r} is no number") from None
-        if not isfinite(score) or "_" in text:  # Python alone reads 1_000
-            raise TrecFormatError(str(path), number, f"the score {text!r} is no finite number; correct the run")
-        ranking = scores.setdefault(qid, {})
-        if docid in ranking:
-            reason = f"document {docid!r} stands twice for topic {qid!r}; keep one of the lines"
-            raise TrecFormatError(str(path), number, reason)
-        ranking[docid] = score
-        name = tag if name is None else name
-    return Run(name or path.stem, {qid: Ranking.from_scores(ranking) for qid, ranking in scores.items()})
+    found: dict[str, dict[str, float]] = {}
+    current, scores, number = b"", dict[str, float](), 0
+    try:
+        for number, raw in byte_lines(path):
+            parts = raw.split()  # bytes split at ASCII white space alone
+            if len(parts) != 6:
+                if not parts:
+                    continue
+                reason = f"{len(parts)} columns; a run has 6: qid Q0 docid rank score tag, and no blank inside them"
+                raise TrecFormatError(str(path), number, reason)
+            qid, _, raw_docid, _, text, tag = parts
+            try:
+                score = float(text)
+            except ValueError:
+                score = nan
+            if not isfinite(score) or _UNDERSCORE in text:
+                shown = text.decode(errors="backslashreplace")
+                raise TrecFormatError(str(path), number, f"the score {shown!r} is no finite number; correct the run")
+            if qid != current:  # seldom: the lines of a topic stand together
+                current, scores = qid, found.setdefault(qid.decode(), {})
+            docid = raw_docid.decode()
+            if docid in scores:
+                reason = f"document {docid!r} stands twice for topic {qid.decode()!r}; keep one of the lines"
+                raise TrecFormatError(str(path), number, reason)
+            scores[docid] = score
+            if name is None:
+                name = tag.decode()
+    except UnicodeDecodeError as error:
+        raise TrecFormatError(str(path), number, f"not UTF-8 ({error.reason}); convert the file to UTF-8") from None
+    return Run(name or path.stem, {qid: _ranking(scores) for qid, scores in found.items()})
+
+
+def _ranking(scores: dict[str, float]) -> Ranking:
+    """As `Ranking.from_scores`, which is not needed where the lines stand in their order, as in most files."""
+    values = tuple(scores.values())
+    if all(map(gt, values, values[1:])):
+        return Ranking(tuple(scores), values)
+    return Ranking.from_scores(scores)
 
 
 def read_topics(path: str | Path) -> tuple[Topic, ...]:

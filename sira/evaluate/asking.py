@@ -1,4 +1,4 @@
-"""The sketches of an experiment that a model is asked for: each set of them in a file of the results folder.
+"""What an experiment asks models for: sketches and texts, each set in a file of the results folder, and scores.
 
 The replies lie in the folder too, so that a killed run does not ask twice, and the folder holds all its figures are of.
 """
@@ -8,18 +8,30 @@ from __future__ import annotations
 import json
 import logging
 from collections.abc import Collection
-from dataclasses import asdict, replace
+from contextlib import closing
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 from sira.compile.sketch_job import SketchJob, SketchReport, write_sketches
 from sira.compile.sketches import read_sketches
 from sira.corpora.files import replacing
-from sira.errors import EnvironmentFault
+from sira.errors import EnvironmentFault, InputError
 from sira.evaluate.config import CollectionConfig, LiveSketches
 from sira.evaluate.inputs import Inputs
+from sira.evaluate.system_config import SystemConfig
+from sira.llm import ModelSettings, Usage
+from sira.llm.cache import CachedGenerator, known_identity, open_cached
+from sira.llm.prices import cost, price_of
 from sira.llm.settings import read_model
 from sira.llm.sketches import SketchForm
+from sira.lucene.reader import Index
+from sira.program import Scoring
+from sira.prompts import load_prompt
 from sira.records import Sketch
+from sira.search.rerank_prompt import rerank_digest
+from sira.search.tables import ModelRerank
+from sira.systems import TEXT_METHODS, TextMethod, TextRequest, Texts, ask_texts
+from sira.systems.text_expansion import first_documents
 
 _log = logging.getLogger(__name__)
 
@@ -53,7 +65,99 @@ def check_live_sketches(inputs: Inputs, used: Collection[str]) -> None:
 
 def job_of(asked: LiveSketches) -> SketchJob:
     """Raises InputError for a model's file or a prompt that cannot be used."""
-    return SketchJob.of(read_model(asked.llm), asked.prompt, SketchForm(roles=asked.roles), asked.samples)
+    form = SketchForm(roles=asked.roles, facets=asked.facets, searches=asked.searches)
+    return SketchJob.of(read_model(asked.llm), asked.prompt, form, asked.samples)
+
+
+def open_reranker(rerank: ModelRerank, out: Path) -> CachedGenerator:
+    """The model that scores documents, its replies kept in the results folder like those of the sketches."""
+    return open_cached(read_model(rerank.llm), out / "replies")
+
+
+def reranker_facts(rerank: ModelRerank) -> dict[str, object]:
+    """What decides the scores beside the documents; where the model's file lies does not.
+
+    Raises InputError for a model's file that cannot be used, EnvironmentFault for a local model that is not there.
+    """
+    model = read_model(rerank.llm)
+    return {
+        "settings": {name: value for name, value in asdict(rerank).items() if name != "llm"},
+        "model": known_identity(model) or {"backend": model.backend, "address": model.base_url},
+        "sampling": model.sampling(),
+        "prompt": rerank_digest(),
+    }
+
+
+@dataclass(frozen=True, slots=True)
+class TextJob:
+    """The texts of one system, asked of a model."""
+
+    name: str
+    method: TextMethod
+    model: ModelSettings
+    request: TextRequest
+
+    @classmethod
+    def of(cls, system: SystemConfig) -> TextJob:
+        """Raises InputError for a model's file or a prompt that cannot be used, or samples that could not differ."""
+        method, model = TEXT_METHODS[system.kind], read_model(system.llm or "local")
+        samples = system.samples or method.samples
+        if samples > 1 and model.temperature == 0:
+            raise InputError(
+                f"system {system.name!r}: samples = {samples} at temperature 0 would be all alike: give the model a "
+                "temperature, or samples = 1"
+            )
+        names = method.prompts if system.prompt is None else (system.prompt,)
+        if len(names) * samples > 1 and model.backend == "recorded":
+            raise InputError(f"system {system.name!r}: recorded replies are one a topic; it asks for more")
+        prompts = tuple(load_prompt(name, side="text") for name in names)
+        max_tokens = model.max_tokens or method.max_tokens
+        return cls(system.name, method, model, TextRequest(prompts, samples, method.chained, max_tokens, model.seed))
+
+    def facts(self) -> dict[str, object]:
+        """What decides the texts beside the topics and the first search. Raises as `reranker_facts`."""
+        return {
+            "model": known_identity(self.model) or {"backend": self.model.backend, "address": self.model.base_url},
+            "sampling": self.model.sampling(),
+            "prompts": [prompt.digest for prompt in self.request.prompts],
+            "samples": self.request.samples,
+            "max_tokens": self.request.max_tokens,
+            "documents": [self.method.documents, self.method.characters],
+        }
+
+    def write(self, inputs: Inputs, index: Index, scoring: Scoring, out: Path) -> dict[str, Texts]:
+        """Ask for the texts of all topics, into OUT/texts/COLLECTION.SYSTEM.jsonl with what they took beside it.
+
+        Replies come from OUT/replies as far as they are there. Raises EnvironmentFault where no topic got a text.
+        """
+        path = out / "texts" / f"{inputs.config.name}.{self.name}.jsonl"
+        documents = first_documents(self.method, index, scoring, own=not inputs.ignore_self_hits)
+        with closing(open_cached(self.model, out / "replies")) as generator:
+            texts = ask_texts(inputs.topics, self.request, generator, documents)
+        lost = sum(not found.texts for found in texts.values())
+        if lost == len(texts):
+            raise EnvironmentFault(f"{path}: no topic got a text: look at the model")
+        if lost:
+            _log.warning("%s: %d of %d topics have no text", path.name, lost, len(texts))
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with replacing(path) as stream:
+            stream.writelines(json.dumps(found.to_json(), ensure_ascii=False) + "\n" for found in texts.values())
+        usage, price = sum((found.usage for found in texts.values()), Usage()), price_of(self.model)
+        with replacing(path.with_suffix(".json")) as stream:
+            spent = {
+                "topics": len(texts),
+                "without_text": lost,
+                "calls": sum(found.calls or 0 for found in texts.values()),
+                "failed": sum(found.failed for found in texts.values()),
+                "usage": asdict(usage),
+                "price": None if price is None else cost(usage, 0.0, price),
+                "currency": None if price is None else price.currency,
+                **self.facts(),
+                "prompts": {prompt.label: prompt.digest for prompt in self.request.prompts},
+            }
+            json.dump(spent, stream, indent=1)
+            stream.write("\n")
+        return texts
 
 
 def _write(inputs: Inputs, job: SketchJob, path: Path, replies: Path, *, progress: bool) -> None:

@@ -8,36 +8,37 @@ the cells it touches, and a damaged file is not taken for a result.
 from __future__ import annotations
 
 import json
-import time
-from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass, field
-from itertools import cycle, islice
+from collections.abc import Iterator
+from contextlib import ExitStack, closing
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from tqdm import tqdm
 
+from sira.categories.graph import MANIFEST
 from sira.corpora.files import replacing
 from sira.corpora.trec import read_run
-from sira.corpora.trec_writer import RunWriter
-from sira.evaluate.config import CollectionConfig, Experiment, SystemConfig
+from sira.evaluate.asking import TextJob, open_reranker, reranker_facts
+from sira.evaluate.config import CollectionConfig, Experiment
 from sira.evaluate.fingerprint import code_digest, digest, file_digest
 from sira.evaluate.indexes import IndexStore, Variant
-from sira.evaluate.inputs import Inputs
+from sira.evaluate.inputs import Inputs, imported_run, recorded_texts, sketch_usage
+from sira.evaluate.searching import SearchWork
+from sira.evaluate.system_config import SystemConfig
+from sira.llm import Usage
 from sira.lucene.reader import Index
-from sira.program import program_to_json
-from sira.records import Ranking, Run, Sketch
-from sira.systems import System, SystemOptions, make_system
-
-WARM_UP, WARM_UP_S = 200, 3.0
-"""Searches, and seconds at most, before a cell is timed: Java compiles its hot paths on the first ones, which are no
-system's own cost."""
+from sira.policy import DEFAULT_POLICY
+from sira.records import Ranking, Run
+from sira.search.fusion import fuse_runs
+from sira.systems import SystemOptions, make_system
 
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """What is stored of one cell beside its run. Times in milliseconds a topic, taken in `session`."""
+    """What is stored of one cell beside its run. Times in milliseconds a topic, taken in `session`; `how` counts how
+    the topics were answered (sira.systems.Tally). Calls, tokens (`usage`) and searches of a fused system are those of
+    its parts; `untold` says that some of its calls have no known tokens."""
 
     collection: str
     system: str
@@ -48,22 +49,16 @@ class Cell:
     unsketched: int
     self_hits: int
     llm_calls: int
+    usage: dict[str, int]
+    untold: bool
+    searches: int
     compile_ms: list[float]
     search_ms: list[float]
     index: str
     index_bytes: int
     plain_bytes: int
     session: str
-
-
-@dataclass(slots=True)
-class _Searched:
-    """Counts while the topics of a cell are searched."""
-
-    zero_results: int = 0
-    self_hits: int = 0
-    compile_ms: list[float] = field(default_factory=list[float])
-    search_ms: list[float] = field(default_factory=list[float])
+    how: dict[str, Any]
 
 
 def run_cells(
@@ -73,76 +68,82 @@ def run_cells(
     store = IndexStore(out / "indexes", inputs.config, inputs.collection, progress=progress)
     folder = out / "runs" / inputs.config.name
     folder.mkdir(parents=True, exist_ok=True)
+    imported = {item.name: imported_run(item.run, item.name, inputs) for item in experiment.systems if item.run}
+    stores = {item.name: recorded_texts(item.replies, inputs) for item in experiment.systems if item.replies}
+    jobs = {item.name: TextJob.of(item) for item in experiment.systems if item.llm}
+    compilers = {item.name: item.compiler() for item in experiment.systems}
+    rerankers = {item.name: reranker_facts(item.rerank) for item in experiment.systems if item.rerank}
+    done: dict[str, Cell] = {}
     for config in experiment.systems:
         variant = Variant(config.documents, config.gate or inputs.config.gate)
         index = store.path(variant)
-        fingerprint = _fingerprint(experiment, inputs, config, index.name)
+        facts = _facts_of(experiment, inputs, config) | {
+            "index": index.name,
+            "run": file_digest(imported[config.name][0]) if config.run else None,
+            "of": [done[name].fingerprint for name in config.of],
+            "rerank": rerankers.get(config.name),
+            "texts": file_digest(stores[config.name][0]) if config.replies else None,
+            "asked": jobs[config.name].facts() if config.llm else None,
+        }
+        fingerprint = digest(facts)
         marker = folder / f"{config.name}.json"
         known = _known(marker, fingerprint)
         if known is not None:
+            done[config.name] = known
             yield known
             continue
         marker.unlink(missing_ok=True)
         sketches = None if config.sketches is None else inputs.sketches[config.sketches]
-        system = make_system(config.kind, SystemOptions(config.settings(), sketches, config.shuffle_sketches))
-        with Index(store.get(variant)) as opened:
-            searched = _search(experiment.depth, inputs, system, opened, folder / config.name, progress=progress)
-        unsketched = 0 if sketches is None else sum(topic.qid not in sketches for topic in inputs.topics)
-        names = [f"{config.name}{suffix}" for suffix in (".trec", ".scores.f32", ".programs.jsonl")]
+        run = imported[config.name][1] if config.run else None
+        if config.of:
+            runs = [stored_run(out, done[name], inputs) for name in config.of]
+            run = fuse_runs(runs, config.method, config.params, norm=config.norm, name=config.name).run
+        with Index(store.get(variant)) as opened, ExitStack() as stack:
+            texts = stores[config.name][1] if config.replies else None
+            if config.llm:
+                texts = jobs[config.name].write(inputs, opened, config.settings().scoring, out)
+            options = SystemOptions(
+                compilers[config.name],
+                config.search(),
+                sketches,
+                config.shuffle_sketches,
+                run,
+                texts,
+                config.feedback.settings(),
+                _sketch_usage(inputs, config),
+            )
+            system = make_system(config.kind, options)
+            generator = stack.enter_context(closing(open_reranker(config.rerank, out))) if config.rerank else None
+            work = SearchWork(experiment.depth, inputs, system, opened, config.rerank, generator)
+            searched = work.search(folder / config.name, progress=progress)
+        given = texts if sketches is None else sketches
+        parts = [done[name] for name in config.of]
+        names = [f"{config.name}{suffix}" for suffix in (".trec", ".scores.f32", ".programs.jsonl", ".notes.jsonl")]
         cell = Cell(
             collection=inputs.config.name,
             system=config.name,
             fingerprint=fingerprint,
-            files={name: file_digest(folder / name) for name in names},
+            files={name: file_digest(folder / name) for name in names if (folder / name).exists()},
             topics=len(inputs.topics),
             zero_results=searched.zero_results,
-            unsketched=unsketched,
+            unsketched=0 if given is None else sum(topic.qid not in given for topic in inputs.topics),
             self_hits=searched.self_hits,
-            llm_calls=system.llm_calls * _replies(inputs, sketches),
+            llm_calls=searched.llm_calls + sum(part.llm_calls for part in parts),
+            usage=asdict(sum((Usage(**part.usage) for part in parts), searched.usage)),
+            untold=searched.untold or any(part.untold for part in parts),
+            searches=searched.tally.searches + sum(part.searches for part in parts),
             compile_ms=searched.compile_ms,
             search_ms=searched.search_ms,
             index=index.name,
             index_bytes=store.size(variant),
             plain_bytes=store.size(Variant("plain", inputs.config.gate)),
             session=session,
+            how=dict(searched.tally.to_json()),
         )
         with replacing(marker) as stream:
             json.dump(asdict(cell), stream)
+        done[config.name] = cell
         yield cell
-
-
-def _search(depth: int, inputs: Inputs, system: System, index: Index, base: Path, *, progress: bool) -> _Searched:
-    """Search every topic and write run, scores and programs beside each other."""
-    fetched = depth + 1 if inputs.ignore_self_hits else depth
-    warm = time.perf_counter() + WARM_UP_S
-    for topic in islice(cycle(inputs.topics), WARM_UP):
-        if time.perf_counter() > warm:
-            break
-        index.search(system.program(topic, index), fetched)
-    done = _Searched()
-    scores: list[float] = []
-    title = f"{inputs.config.name} {base.name}"
-    bar = tqdm(inputs.topics, desc=title, unit=" topics", disable=not progress, leave=False)
-    with (
-        RunWriter(base.with_name(f"{base.name}.trec"), base.name) as writer,
-        replacing(base.with_name(f"{base.name}.programs.jsonl")) as programs,
-    ):
-        for topic in bar:
-            start = time.perf_counter()
-            program = system.program(topic, index)
-            compiled = time.perf_counter()
-            found = index.search(program, fetched)
-            searched = time.perf_counter()
-            done.compile_ms.append(1000 * (compiled - start))
-            done.search_ms.append(1000 * (searched - compiled))
-            ranking = (found.without(topic.qid) if inputs.ignore_self_hits else found).top(depth)
-            done.self_hits += inputs.ignore_self_hits and topic.qid in found.docids
-            done.zero_results += not ranking
-            writer.write(topic.qid, ranking)
-            scores += ranking.scores
-            programs.write(json.dumps(program_to_json(program), ensure_ascii=False) + "\n")
-    np.array(scores, np.float32).tofile(base.with_name(f"{base.name}.scores.f32"))
-    return done
 
 
 def stored_run(out: Path, cell: Cell, inputs: Inputs) -> Run:
@@ -172,21 +173,34 @@ def _known(marker: Path, fingerprint: str) -> Cell | None:
     return cell if whole and cell.fingerprint == fingerprint else None
 
 
-def _fingerprint(experiment: Experiment, inputs: Inputs, system: SystemConfig, index: str) -> str:
+def _facts_of(experiment: Experiment, inputs: Inputs, system: SystemConfig) -> dict[str, Any]:
+    """What decides the ranking, but for files beside the TOML: these count by what they hold, not by where they lie."""
     sketches = None
     if system.sketches is not None:
         sketches = {qid: asdict(sketch) for qid, sketch in inputs.sketches[system.sketches].items()}
-    facts: Mapping[str, Any] = {
-        "system": system.model_dump(),
+    return {
+        "system": system.model_dump(exclude={"run", "rerank", "policy", "categories", "replies", "llm", "prompt"}),
+        **{name: file_digest(path) for name, path in _checking(system)},
         "settings": asdict(system.settings()),
-        "index": index,
         "topics": [(topic.qid, topic.text) for topic in inputs.topics],
         "sketches": sketches,
         "depth": experiment.depth,
         "ignore_self_hits": inputs.ignore_self_hits,
         "code": code_digest(),
     }
-    return digest(facts)
+
+
+def _sketch_usage(inputs: Inputs, system: SystemConfig) -> dict[str, Usage]:
+    path = inputs.config.sketches.get(system.sketches) if system.sketches is not None else None
+    return sketch_usage(path) if isinstance(path, str) else {}
+
+
+def _checking(system: SystemConfig) -> Iterator[tuple[str, Path]]:
+    """The files that decide what of a sketch is dropped."""
+    if system.policy is not None:
+        yield "policy", DEFAULT_POLICY if system.policy == "default" else Path(system.policy)
+    if system.categories is not None:
+        yield "categories", Path(system.categories) / MANIFEST
 
 
 def resolved(experiment: Experiment, inputs: list[Inputs]) -> dict[str, Any]:
@@ -197,13 +211,6 @@ def resolved(experiment: Experiment, inputs: list[Inputs]) -> dict[str, Any]:
         "collections": {item.config.name: _facts(item.config, item) for item in inputs},
         "code": code_digest(),
     }
-
-
-def _replies(inputs: Inputs, sketches: Mapping[str, Sketch] | None) -> int:
-    """The replies that the sketches of the topics are of; without sketches one a topic."""
-    if sketches is None:
-        return len(inputs.topics)
-    return sum(sketches[topic.qid].samples for topic in inputs.topics if topic.qid in sketches)
 
 
 def _facts(config: CollectionConfig, inputs: Inputs) -> dict[str, Any]:

@@ -6,38 +6,17 @@ import re
 from pathlib import Path
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import Field, model_validator
 
-from sira.compile import CompileSettings
-from sira.compile.settings import Gate as QueryGate
-from sira.compile.settings import Weights
 from sira.config import located, located_source, read_toml
-from sira.errors import InputError, SiraError
+from sira.errors import InputError
 from sira.evaluate.metrics import DEFAULT_MEASURES, Measure
-from sira.expand.gate import GateSettings
-from sira.llm.sketches import MAX_SAMPLES
-from sira.program import Scoring, scoring_of
+from sira.evaluate.system_config import NAME, Gate, Strict, SystemConfig, located_system
+from sira.llm.sketches import MAX_FACETS, MAX_SAMPLES, MAX_SEARCHES
 from sira.systems import KINDS
 
-_NAME = r"^[A-Za-z0-9][A-Za-z0-9._+-]*$"
 
-
-class _Strict(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-
-class Gate(_Strict):
-    """The document-side gate; see sira.expand.gate.GateSettings."""
-
-    max_df_ratio: float = GateSettings().max_df_ratio
-    max_n: int = Field(GateSettings().max_n, ge=1)
-    max_phrases: int = Field(GateSettings().max_phrases, ge=1)
-
-    def settings(self) -> GateSettings:
-        return GateSettings(self.max_df_ratio, self.max_n, self.max_phrases)
-
-
-class LiveSketches(_Strict):
+class LiveSketches(Strict):
     """Sketches that a model is asked for: `llm` is `local` or a TOML file with a [model] table, `prompt` a name or a
     file (None: the one that fits); the rest as in `sira sketch`. Replies are kept in the results folder."""
 
@@ -45,32 +24,36 @@ class LiveSketches(_Strict):
     prompt: str | None = None
     samples: int = Field(1, ge=1, le=MAX_SAMPLES)
     roles: bool = False
+    facets: int = Field(0, ge=0, le=MAX_FACETS)
+    searches: int = Field(0, ge=0, le=MAX_SEARCHES)
 
 
-class CollectionConfig(_Strict):
+class CollectionConfig(Strict):
     """Where documents, topics and judgments come from, and the recorded replies that belong to them.
 
     Paths are relative to the TOML file and may hold ${VARIABLES} of the environment. `topics` and `qrels` are files in
     place of the source's own, or for a source of documents alone. Nothing is chosen on any split here.
     """
 
-    name: str = Field(pattern=_NAME)
+    name: str = Field(pattern=NAME)
     source: str
     split: str | None = None
     topics: str | None = None
     qrels: str | None = None
     analyzer: str = "english"
     duplicates: Literal["refuse", "keep-first"] = "refuse"
+    facet_words: bool = False
+    """The words of facets (categories) also go into contents."""
     expansions: str | None = None
     gate: Gate = Field(default_factory=lambda: Gate.model_validate({}))
-    sketches: dict[str, str | LiveSketches] = {}
+    sketches: dict[str, str | LiveSketches] = Field(default_factory=dict[str, str | LiveSketches])
     """Files of sketches by name, or tables that say which model to ask."""
     ignore_self_hits: bool | None = None
 
     @model_validator(mode="after")
     def _names(self) -> CollectionConfig:
         for name, sketches in self.sketches.items():
-            if isinstance(sketches, LiveSketches) and not re.fullmatch(_NAME, name):
+            if isinstance(sketches, LiveSketches) and not re.fullmatch(NAME, name):
                 raise ValueError(f"sketches {name!r}: the name of sketches by a model is that of a file too")
         return self
 
@@ -79,59 +62,10 @@ class CollectionConfig(_Strict):
         return {name: found for name, found in self.sketches.items() if isinstance(found, str)}
 
 
-class SystemConfig(_Strict):
-    """One row of the table. `documents`: `plain`, `expanded`, or the control `shuffled` (others' phrases)."""
-
-    name: str = Field(pattern=_NAME)
-    kind: str
-    documents: Literal["plain", "expanded", "shuffled"] = "plain"
-    gate: Gate | None = None
-    sketches: str | None = None
-    shuffle_sketches: bool = False
-    profile: Literal["anserini", "sira", "long"] = "anserini"
-    k1: float | None = None
-    b: float | None = None
-    combine: Literal["bm25f", "sum"] = "bm25f"
-    contents_weight: float = Scoring().contents_weight
-    expansion_weight: float = Scoring().expansion_weight
-    sketch_weight: float = CompileSettings().sketch_weight
-    query_gate: QueryGate = CompileSettings().gate
-    gate_power: float = CompileSettings().gate_power
-    max_df_ratio: float = CompileSettings().max_df_ratio
-    max_df: int | None = None
-    min_df: int = 1
-    weights: Weights = "uniform"
-    ngrams: Literal["off", "atoms", "atoms+phrases"] = "off"
-    max_n: int = CompileSettings().max_n
-    max_terms: int | None = None
-
-    def settings(self) -> CompileSettings:
-        return CompileSettings(
-            sketch_weight=self.sketch_weight,
-            gate=self.query_gate,
-            gate_power=self.gate_power,
-            max_df_ratio=self.max_df_ratio,
-            max_df=self.max_df,
-            min_df=self.min_df,
-            weights=self.weights,
-            ngrams=self.ngrams,
-            max_n=self.max_n,
-            max_terms=self.max_terms,
-            scoring=scoring_of(
-                self.profile,
-                combine=self.combine,
-                k1=self.k1,
-                b=self.b,
-                contents_weight=self.contents_weight,
-                expansion_weight=self.expansion_weight,
-            ),
-        )
-
-
-class Experiment(_Strict):
+class Experiment(Strict):
     """The whole file."""
 
-    name: str = Field(pattern=_NAME)
+    name: str = Field(pattern=NAME)
     about: str = ""
     caveat: str = ""
     baseline: str
@@ -152,11 +86,17 @@ class Experiment(_Strict):
                 raise ValueError(f"{what} {twice[0]!r} stands twice: names must differ")
         if self.baseline not in {system.name for system in self.systems}:
             raise ValueError(f"baseline {self.baseline!r} is none of the systems")
+        before: list[str] = []
         for system in self.systems:
             if system.kind not in KINDS:
                 raise ValueError(f"system {system.name!r}: kind {system.kind!r} is not known: {', '.join(KINDS)}")
+            try:
+                system.check(before)
+            except InputError as error:
+                raise ValueError(f"system {system.name!r}: {error}") from None
+            before.append(system.name)
             for collection in self.collections:
-                if system.documents != "plain" and collection.expansions is None:
+                if system.documents not in ("plain", "multifield") and collection.expansions is None:
                     raise ValueError(f"system {system.name!r}: collection {collection.name!r} names no expansions")
                 if system.sketches is not None and system.sketches not in collection.sketches:
                     known = ", ".join(collection.sketches) or "none"
@@ -191,11 +131,6 @@ def read_experiment(
     """
     path = Path(path)
     experiment = read_toml(path, Experiment)
-    try:
-        for system in experiment.systems:
-            system.settings()
-    except SiraError as error:
-        raise InputError(f"{path}: {error}") from None
     return _asking(_located(experiment, path.parent, sources or {}, stores or {}), models or {})
 
 
@@ -220,7 +155,8 @@ def _located(experiment: Experiment, folder: Path, sources: dict[str, str], stor
         )
         for item in experiment.collections
     )
-    return experiment.model_copy(update={"collections": collections})
+    systems = tuple(item.model_copy(update=dict(located_system(item, folder))) for item in experiment.systems)
+    return experiment.model_copy(update={"collections": collections, "systems": systems})
 
 
 def _placed(sketches: str | LiveSketches, folder: Path) -> str | LiveSketches:

@@ -8,9 +8,12 @@ from functools import cache
 from pathlib import Path
 
 import sira
-from sira.corpora.jsonl import document_files
+from sira.corpora.collection import corpus_files
 
-_DECIDES = ("analysis", "compile", "expand", "lucene", "search", "systems")
+_DECIDES = (
+    "analysis", "categories", "compile", "corpora/wikipedia", "evaluate/indexes.py", "expand", "lucene", "policy.py",
+    "program.py", "records.py", "search", "systems",
+)  # fmt: skip
 
 
 def digest(facts: object) -> str:
@@ -25,18 +28,15 @@ def file_digest(path: Path) -> str:
 
 @cache
 def code_digest() -> str:
-    """Over the source of the packages that decide rankings, and the engine's jar."""
+    """Over the source that decides rankings, and the engine's jar."""
     root = Path(sira.__file__).parent
-    files = [file for package in _DECIDES for file in sorted((root / package).rglob("*")) if file.is_file()]
+    found = [root / name for name in _DECIDES]
+    files = [file for path in found for file in (sorted(path.rglob("*")) if path.is_dir() else [path])]
     chosen = [file for file in files if file.suffix in (".py", ".jar")]
     return digest([(str(file.relative_to(root)), file_digest(file)) for file in chosen])
 
 
 def source_digest(source: str) -> str:
     """Over the corpus files of a local source; of an ir_datasets id its name, since those are immutable downloads."""
-    scheme, _, rest = source.partition(":")
-    path = Path(rest if scheme in ("beir", "jsonl") else source)
-    if not path.exists():
-        return source
-    folder = sorted(path.glob("corpus.jsonl*")) if path.is_dir() else []
-    return digest([file_digest(file) for file in folder or document_files(path)])
+    files = corpus_files(source)
+    return digest([file_digest(file) for file in files]) if files else source

@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 from sira.compile.sketches import read_sketches
 from sira.corpora.audit import Audit, audit
 from sira.corpora.collection import Collection, open_collection
-from sira.corpora.trec import read_qrels, read_topics
+from sira.corpora.rows import json_rows
+from sira.corpora.trec import read_qrels, read_run, read_topics
 from sira.errors import InputError
 from sira.evaluate.config import CollectionConfig
-from sira.records import Document, Qrels, Sketch, Topic
+from sira.llm.base import Usage
+from sira.llm.openai_body import token_count
+from sira.records import Document, Qrels, Run, Sketch, Topic
+from sira.systems import Texts, read_texts
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +69,47 @@ def open_inputs(config: CollectionConfig) -> Inputs:
             )
     self_hits = collection.ignore_self_hits if config.ignore_self_hits is None else config.ignore_self_hits
     return Inputs(config, collection, topics, sketches, self_hits)
+
+
+def imported_run(place: str, name: str, inputs: Inputs) -> tuple[Path, Run]:
+    """The TREC run at `place`, in which {collection} stands for the collection's name, and where it lies.
+
+    Raises InputError where it cannot be read or holds none of the topics.
+    """
+    path = _of_collection(place, inputs)
+    run = read_run(path, name)
+    _check_topics(path, run.rankings, "run", inputs)
+    return path, run
+
+
+def recorded_texts(place: str, inputs: Inputs) -> tuple[Path, dict[str, Texts]]:
+    """The store of texts at `place`; else as `imported_run`."""
+    path = _of_collection(place, inputs)
+    texts = read_texts(path)
+    _check_topics(path, texts, "store", inputs)
+    return path, texts
+
+
+def sketch_usage(path: str | Path) -> dict[str, Usage]:
+    """The tokens that the sketches of a file took, by qid, for the rows that tell."""
+    names = ("prompt_tokens", "completion_tokens", "cached_tokens")
+    return {
+        str(row.get("qid", row.get("query_id"))): Usage(*(token_count(row["usage"].get(name)) for name in names))
+        for _, row in json_rows(Path(path))
+        if isinstance(row.get("usage"), dict)
+    }
+
+
+def _of_collection(place: str, inputs: Inputs) -> Path:
+    return Path(place.replace("{collection}", inputs.config.name))
+
+
+def _check_topics(path: Path, held: Container[str], what: str, inputs: Inputs) -> None:
+    if not any(topic.qid in held for topic in inputs.topics):
+        raise InputError(
+            f"{path}: none of the {len(inputs.topics)} topics of collection {inputs.config.name!r} is in this {what}: "
+            "check that they belong together; {collection} in its name stands for that of the collection"
+        )
 
 
 def audit_inputs(inputs: Inputs) -> Audit:

@@ -13,7 +13,8 @@ from __future__ import annotations
 from array import array
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from math import isfinite
+from itertools import groupby
+from operator import itemgetter
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
@@ -158,24 +159,30 @@ def evaluate(
 def _ordered(qid: str, ranking: Ranking, ties: Ties, ignore_self_hits: bool) -> Sequence[str]:
     """The docids of one topic, best first, after all checks."""
     _check(qid, ranking)
-    docids = ranking.docids
-    if ties == "trec":
-        # Two stable sorts: by docid, then by score, both descending.
-        pairs = sorted(zip(docids, array("f", ranking.scores), strict=True), reverse=True)
-        docids = [docid for docid, _ in sorted(pairs, key=lambda pair: -pair[1])]
+    docids = _as_trec_eval(ranking) if ties == "trec" else ranking.docids
     return [docid for docid in docids if docid != qid] if ignore_self_hits else docids
 
 
+def _as_trec_eval(ranking: Ranking) -> Sequence[str]:
+    """The docids with those of one 32-bit score, which stand together, in descending order."""
+    scores = array("f", ranking.scores)
+    if len(set(scores)) == len(scores):
+        return ranking.docids
+    equals = groupby(zip(scores, ranking.docids, strict=True), key=itemgetter(0))
+    return [docid for _, group in equals for docid in sorted((pair[1] for pair in group), reverse=True)]
+
+
 def _check(qid: str, ranking: Ranking) -> None:
-    if not all(map(isfinite, ranking.scores)):
-        at = next(i for i, score in enumerate(ranking.scores) if not isfinite(score))
+    scores = np.array(ranking.scores)
+    if not np.isfinite(scores).all():
+        at = int(np.isfinite(scores).argmin())
         raise InputError(
             f"topic {qid!r}: document {ranking.docids[at]!r} has the score {ranking.scores[at]}; "
             "scores must be finite numbers"
         )
     if len(set(ranking.docids)) != len(ranking.docids):
         raise InputError(f"topic {qid!r}: a document stands twice in the ranking; make it by Ranking.from_scores")
-    if any(later > earlier for earlier, later in zip(ranking.scores, ranking.scores[1:], strict=False)):
+    if (scores[1:] > scores[:-1]).any():
         raise InputError(f"topic {qid!r}: the scores are not in descending order; make it by Ranking.from_scores")
 
 
@@ -190,8 +197,10 @@ def _arrays(
         numbers = {docid: number for number, (_, docid) in enumerate(grades, start=1)}
         qrels[topic, : len(grades), 0] = range(1, len(grades) + 1)
         qrels[topic, : len(grades), 1] = [grade for grade, _ in grades]
-        run[topic, : len(docids), 0] = [numbers.get(docid, 0) for docid in docids]
-        run[topic, : len(docids), 1] = range(len(docids), 0, -1)
+        run[topic, : len(docids), 1] = np.arange(len(docids), 0, -1)
+        for rank, docid in enumerate(docids):
+            if docid in numbers:
+                run[topic, rank, 0] = numbers[docid]
     return qrels, run
 
 

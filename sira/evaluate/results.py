@@ -7,7 +7,7 @@ import json
 import math
 import statistics
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -15,25 +15,45 @@ from sira.corpora.files import replacing
 from sira.evaluate.cells import Cell, stored_run
 from sira.evaluate.config import Experiment
 from sira.evaluate.inputs import Inputs
-from sira.evaluate.metrics import Evaluation, evaluate
-from sira.evaluate.significance import Comparison, compare_family
+from sira.evaluate.metrics import Evaluation, Measure, evaluate
+from sira.evaluate.significance import Comparison, compare, compare_family
+from sira.evaluate.windows import Windows, stored_windows
 from sira.lucene.manifest import read_manifest
+
+DEPTHS = (1, 2, 3, 5, 10, 20, 30, 50, 100, 200, 300, 500, 1000)
+"""The ranks at which recall is taken for the curve of a report, up to the depth of the experiment, which is one too."""
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One system on one collection."""
+    """One system on one collection. `interval` is the 95 % bootstrap interval of the mean of the first measure,
+    `recall` the mean recall by depth."""
 
     cell: Cell
     evaluation: Evaluation
     costs: Mapping[str, float]
+    interval: tuple[float, float]
+    recall: Mapping[int, float]
+    windows: Windows
+
+    @property
+    def answered(self) -> int:
+        """Judged topics with at least one hit: the coverage, of `evaluation.topics`."""
+        return self.cell.topics - self.cell.zero_results
+
+    @property
+    def run(self) -> str:
+        """The run file, from the results folder."""
+        return f"runs/{self.cell.collection}/{self.cell.system}.trec"
 
 
 @dataclass(frozen=True, slots=True)
 class CollectionResults:
-    """The rows of one collection in the order of the systems; comparisons with the baseline by system, measure."""
+    """The rows of one collection in the order of the systems; comparisons with the baseline by system, measure; the
+    texts of the topics by qid."""
 
     name: str
+    texts: Mapping[str, str]
     self_hits_ignored: bool
     rows: tuple[Row, ...]
     comparisons: Mapping[tuple[str, str], Comparison]
@@ -47,29 +67,24 @@ def percentile(values: Sequence[float], share: float) -> float:
 
 
 def costs(cell: Cell) -> dict[str, float]:
-    """What a topic costs. Milliseconds are of compiling and searching to full depth, without the LLM."""
+    """What a topic costs. Milliseconds are of compiling and searching to full depth, without the LLM. Tokens are left
+    out where those of some calls are not known."""
     total = [a + b for a, b in zip(cell.compile_ms, cell.search_ms, strict=True)]
+    tokens = {} if cell.untold else {name: count / cell.topics for name, count in cell.usage.items()}
     return {
         "zero_result_rate": cell.zero_results / cell.topics,
         "ms_per_query_p50": statistics.median(total) if total else 0.0,
         "ms_per_query_p95": percentile(total, 0.95),
         "llm_calls_per_query": cell.llm_calls / cell.topics,
+        **{f"{name}_per_query": count for name, count in tokens.items()},
+        "searches_per_query": cell.searches / cell.topics,
         "index_growth": cell.index_bytes / cell.plain_bytes - 1,
     }
 
 
 def collection_results(experiment: Experiment, inputs: Inputs, cells: Iterable[Cell], out: Path) -> CollectionResults:
     """Evaluate the stored runs of one collection and compare each system with the baseline (Holm over the systems)."""
-    rows: list[Row] = []
-    for cell in cells:
-        evaluation = evaluate(
-            inputs.qrels,
-            stored_run(out, cell, inputs),
-            experiment.measures,
-            ties=experiment.ties,
-            ignore_self_hits=inputs.ignore_self_hits,
-        )
-        rows.append(Row(cell, evaluation, costs(cell)))
+    rows = [_row(experiment, inputs, cell, out) for cell in cells]
     by_name = {row.cell.system: row.evaluation for row in rows}
     comparisons: dict[tuple[str, str], Comparison] = {}
     for measure in by_name[experiment.baseline].per_topic:
@@ -80,10 +95,38 @@ def collection_results(experiment: Experiment, inputs: Inputs, cells: Iterable[C
             comparisons |= {(item.system, measure): item for item in family}
     return CollectionResults(
         name=inputs.config.name,
+        texts={topic.qid: topic.text for topic in inputs.topics},
         self_hits_ignored=inputs.ignore_self_hits,
         rows=tuple(rows),
         comparisons=comparisons,
         left_out=tuple(_left_out(inputs, rows, out)),
+    )
+
+
+def _row(experiment: Experiment, inputs: Inputs, cell: Cell, out: Path) -> Row:
+    wanted = list(dict.fromkeys(str(Measure.parse(text)) for text in experiment.measures))
+    depths = [*(depth for depth in DEPTHS if depth < experiment.depth), experiment.depth]
+    whole = evaluate(
+        inputs.qrels,
+        stored_run(out, cell, inputs),
+        [*wanted, *(f"Recall@{depth}" for depth in depths)],
+        ties=experiment.ties,
+        ignore_self_hits=inputs.ignore_self_hits,
+    )
+    evaluation = replace(
+        whole,
+        per_topic={measure: whole.per_topic[measure] for measure in wanted},
+        mean={measure: whole.mean[measure] for measure in wanted},
+    )
+    values = evaluation.per_topic[wanted[0]]
+    against_nothing = compare(values, dict.fromkeys(values, 0.0))
+    return Row(
+        cell,
+        evaluation,
+        costs(cell),
+        interval=(against_nothing.low, against_nothing.high),
+        recall={depth: whole.mean[f"Recall@{depth}"] for depth in depths},
+        windows=stored_windows(out / "runs" / cell.collection / f"{cell.system}.programs.jsonl"),
     )
 
 

@@ -21,7 +21,7 @@ from sira.evaluate.asking import check_live_sketches, with_live_sketches
 from sira.evaluate.cells import resolved, run_cells
 from sira.evaluate.config import Experiment
 from sira.evaluate.inputs import audit_inputs, open_inputs
-from sira.evaluate.report import report
+from sira.evaluate.reporting import write_reports
 from sira.evaluate.results import CollectionResults, collection_results, write_results
 from sira.lucene.jvm import java_facts
 
@@ -69,8 +69,7 @@ def run_experiment(experiment: Experiment, out: Path, *, progress: bool = True) 
             cells = list(run_cells(experiment, inputs, out, session, progress=progress))
             results.append(collection_results(experiment, inputs, cells, out))
         write_results(results, out)
-        with replacing(out / "report.md") as stream:
-            stream.write(report(experiment, results, audits))
+        write_reports(experiment, results, audits, out)
     return results
 
 

@@ -24,7 +24,6 @@ from sira.analysis.english import Analyze
 from sira.errors import InputError
 from sira.expand.store import expansion_rows, store_files, store_fingerprint
 from sira.filters.joining import DocumentTexts
-from sira.filters.policy import Policy
 from sira.filters.rules import (
     ORDER,
     FilterSettings,
@@ -37,6 +36,7 @@ from sira.filters.rules import (
 )
 from sira.filters.vocabulary import Vocabulary
 from sira.folders import FolderKind, staging
+from sira.policy import Policy
 from sira.records import Expansion, Outcome, Place, Record
 
 PHRASES, MANIFEST = "phrases.jsonl", "filter.json"

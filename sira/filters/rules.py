@@ -3,7 +3,7 @@
 The first reason that holds is the verdict, in this order:
 
 1. `empty`: nothing to index: no letter or digit, or stop words only.
-2. `forbidden`: the policy names it (sira.filters.policy).
+2. `forbidden`: the policy names it (sira.policy).
 3. `too_long`: more than `max_words` words between blanks.
 4. `duplicate`: its normal form, or its analysed form, is that of an earlier phrase of the document. `kiln wash`,
    `KILN  wash` and `kiln washes` are one phrase: their postings are the same.

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from html import escape
 from math import ceil
 from typing import NamedTuple
 
-from sira.tables import printable
+from sira.html import safe
 
 WIDTH = 360
 """Units of the drawing; at the width of a phone about one pixel each, so that letters of 11 units can be read."""
@@ -24,11 +23,6 @@ class Bar(NamedTuple):
     value: float
     text: str
     colour: str = "plain"
-
-
-def safe(text: str) -> str:
-    """A text for HTML, in an element or a quoted attribute: nothing in it acts."""
-    return escape(printable(text), quote=True)
 
 
 def bar_chart(bars: Sequence[Bar], title: str) -> str:

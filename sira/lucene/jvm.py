@@ -153,9 +153,10 @@ def _utf8_locale() -> Generator[None]:
 
 
 def java_path(path: Path) -> str:
-    """A path as Java takes it, whatever the locale made of its bytes. Raises IndexFault for bytes that are no UTF-8."""
+    """A path as Java takes it, whatever the locale made of its bytes; absolute, since Java keeps the folder it started
+    in. Raises IndexFault for bytes that are no UTF-8."""
     try:
-        return os.fsencode(path).decode("utf-8")
+        return os.fsencode(os.path.abspath(path)).decode("utf-8")
     except UnicodeDecodeError:
         raise IndexFault(f"{str(path)!r}: Java cannot open a path that is not UTF-8: rename the folder") from None
 

@@ -23,6 +23,9 @@ class Manifest:
     `dropped` counts parts of indexed documents that could not be kept (facets above Lucene's term limit, values that
     are no number or date). `expansion` says where the expansions came from and how they were gated
     when they were attached (`statistics` has what is there now); None without.
+    `closed_positions`: removed stop words leave no place in any document, so that phrases are windows of analysed
+    terms. False for a foreign index, and for one of an older sira until it is built again: there a phrase misses texts
+    that have a stop word inside it.
     """
 
     analyzer: str = "english"
@@ -37,6 +40,7 @@ class Manifest:
     value_fields: dict[str, str] = field(default_factory=dict[str, str])
     facet_words: bool = False
     stored_text: bool = True
+    closed_positions: bool = False
     corpus_fingerprint: str | None = None
     expansion: dict[str, Any] | None = None
     expansion_words: int = 0

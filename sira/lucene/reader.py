@@ -7,7 +7,7 @@ import hashlib
 import json
 import re
 import weakref
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
@@ -18,7 +18,7 @@ from sira.lucene.analyzers import analyze
 from sira.lucene.encode import encode_program
 from sira.lucene.jvm import JavaError, engine, java_errors, java_path, release
 from sira.lucene.manifest import Manifest, read_manifest
-from sira.lucene.separation import separation
+from sira.lucene.separation import FIRST, NEXT, separation
 from sira.lucene.wire import Unpacker, pack_strings, to_bytes, utf8
 from sira.program import Program
 from sira.records import Document, Ranking
@@ -162,6 +162,11 @@ class Index:
         return bool(self._facts.statistics.get("contents", {}).get("positions", 1))
 
     @property
+    def value_fields(self) -> Mapping[str, str]:
+        """The declared numeric and date fields with their types."""
+        return self.manifest.value_fields
+
+    @property
     def average_length(self) -> float:
         """Mean number of terms in `contents` over the documents that have any."""
         facts = self._facts.statistics.get("contents")
@@ -198,7 +203,10 @@ class Index:
         return self._df("id", docids)
 
     def window_df(self, windows: Sequence[Sequence[str]]) -> list[int]:
-        """Documents that hold the words of each window side by side in `contents`, or as an atom in `expansion`."""
+        """Documents that hold the words of each window side by side in `contents`, or as an atom in `expansion`.
+
+        Side by side among the analysed terms (`sira.analysis.windows`) where the manifest says `closed_positions`.
+        """
         return self._window_df(windows, atoms=True)
 
     def contents_window_df(self, windows: Sequence[Sequence[str]]) -> list[int]:
@@ -215,8 +223,13 @@ class Index:
         return list(Unpacker(reply).integers(len(windows)))
 
     def separation(self, plain: Program, terms: Sequence[str]) -> list[float]:
-        """See sira.lucene.separation: one search a term."""
-        return separation(self.search, plain, terms)
+        """See sira.lucene.separation: one search, and a look at the postings of each term."""
+        docids = self.search(plain, FIRST + NEXT).docids
+        if not terms or len(docids) <= FIRST:
+            return [1.0] * len(terms)
+        fields = plain.scoring.contents_weight > 0, plain.scoring.expansion_weight > 0
+        held = to_bytes(self._call("holds", *fields, pack_strings(docids), pack_strings(terms)))
+        return separation(held, len(docids))
 
     def terms(self, field: str, least_df: int = 1, chunk: int = 100_000) -> Iterator[tuple[str, int]]:
         """(term, df) of a field in the order of UTF-8 bytes, where df >= `least_df`."""

@@ -192,6 +192,7 @@ def build_index(
             value_fields=dict(value_fields or {}),
             facet_words=facet_words,
             stored_text=store_text,
+            closed_positions=True,
             corpus_fingerprint=counts.fingerprint(),
         )
         return seal(folder, manifest)

@@ -91,8 +91,8 @@ def _verdict(scanner: Scanner) -> Verdict:
     phrase = scanner.string("expected the proposed phrase in quotes")
     scanner.skip_blanks()
     term = scanner.string("expected its analysed form in quotes")
-    notes = read_notes(scanner, ("df", "weight"))
-    return Verdict(phrase, term, Outcome(outcome), notes.get("df"), notes.get("weight"))
+    notes = read_notes(scanner, ("df", "weight", "reason", "suggestion"))
+    return Verdict(phrase, term, Outcome(outcome), **notes)
 
 
 def read_notes(scanner: Scanner, keys: tuple[str, ...]) -> dict[str, Any]:
@@ -115,7 +115,7 @@ def read_notes(scanner: Scanner, keys: tuple[str, ...]) -> dict[str, Any]:
         key = next((key for key in keys if key not in notes and scanner.take(f"{key}=")), None)
         if key is None:
             scanner.fail(expected + " (each once)" if notes else expected, start)
-        if key == "from":
+        if key in ("from", "reason", "suggestion"):
             notes[key] = scanner.string()
         elif key == "weight":
             notes[key] = scanner.real("expected a number after 'weight='")

@@ -98,6 +98,8 @@ def _verdict(verdict: Verdict) -> str:
     notes = [
         *([f"df={number_text(verdict.df)}"] if verdict.df is not None else ()),
         *([f"weight={weight_text(verdict.weight)}"] if verdict.weight is not None else ()),
+        *([f"reason={quoted(verdict.reason)}"] if verdict.reason is not None else ()),
+        *([f"suggestion={quoted(verdict.suggestion)}"] if verdict.suggestion is not None else ()),
     ]
     annotation = f" {{{' '.join(notes)}}}" if notes else ""
     return f"@verdict {verdict.outcome} {quoted(verdict.phrase)} {quoted(verdict.term)}{annotation}"

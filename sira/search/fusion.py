@@ -70,8 +70,7 @@ def fuse_runs(
 
     Raises InputError for what does not fit, EnvironmentFault where ranx cannot be imported.
     """
-    _check(runs, method, norm)
-    options = _options(method, params or {}, len(runs))
+    options = fusion_options(method, params or {}, norm, len(runs))
     norm = norm or ("none" if method in _BY_RANK else "min-max")
     qids = list(dict.fromkeys(qid for run in runs for qid in run.rankings))
     tables = [{qid: run.rankings.get(qid, Ranking()) for qid in qids} for run in runs]
@@ -86,19 +85,21 @@ def fuse_runs(
     return Fused(Run(name or f"{method}({','.join(run.name for run in runs)})", rankings), missing)
 
 
-def _check(runs: Sequence[Run], method: str, norm: str | None) -> None:
-    if len(runs) < 2:
-        raise InputError(f"fusion of {len(runs)} run(s): give two or more")
+def fusion_options(method: Method, params: Mapping[str, Any], norm: Norm | None, runs: int) -> dict[str, Any]:
+    """The checked parameters of a fusion of so many runs, as ranx takes them. Raises as `fuse_runs`, before any run is
+    read."""
+    if runs < 2:
+        raise InputError(f"fusion of {runs} run(s): give two or more")
     if method not in get_args(Method):
         raise InputError(f"fusion method {method!r} is not known: choose {', '.join(get_args(Method))}")
     if norm is not None and norm not in get_args(Norm):
         raise InputError(f"normalisation {norm!r} is not known: choose {', '.join(get_args(Norm))}")
     if norm not in (None, "none") and method in _BY_RANK:
         raise InputError(f"fusion by {method} reads ranks, which normalisation {norm!r} does not change: leave it out")
+    return _options(method, params, runs)
 
 
 def _options(method: Method, params: Mapping[str, Any], runs: int) -> dict[str, Any]:
-    """The checked parameters as ranx takes them."""
     known = _PARAMETERS.get(method)
     for name in params:
         if name != known:

@@ -19,7 +19,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 from sira.errors import InputError
 from sira.lucene.reader import Index
@@ -48,6 +48,8 @@ class RelaxSettings:
     document holds is loosened where its stage is. `max_trials` bounds the searches that look for the fewest clauses of
     a stage; with none left the stage is loosened whole. A program takes at most 9 + `max_trials` searches.
     """
+
+    __pydantic_config__: ClassVar[Mapping[str, Any]] = {"extra": "forbid"}  # as a table of a TOML file
 
     stages: tuple[Stage, ...] = _STAGES
     max_trials: int = 16
@@ -222,6 +224,8 @@ class _Work:
             return "the program's filters are gone, and it asks for nothing else"
         if all(self.df[at] == 0 for at, clause in self.clauses.items() if clause.occur == "should"):
             return "no document holds any word, phrase or facet that the program asks for"
+        if not any(clause.occur == "must_not" for clause in self.clauses.values()):
+            return "what the program asks for has the weight 0, or stands in fields of weight 0"
         return "every document that matches is excluded by must_not clauses, which may not be loosened"
 
 

@@ -13,7 +13,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
-from typing import Any, Literal, cast, get_args
+from typing import Any, ClassVar, Literal, cast, get_args
 
 from sira.errors import EnvironmentFault, InputError
 from sira.llm.base import Finish, Generator, Reply, Request, Usage
@@ -54,6 +54,8 @@ class RerankSettings:
     first n (1 each where all are equal). `rrf`: reciprocal rank fusion of the BM25 ranks and the model's, ties
     of the model in the order of BM25. `document_characters` (code points) cuts the document, title included.
     """
+
+    __pydantic_config__: ClassVar[Mapping[str, Any]] = {"extra": "forbid"}  # as a table of a TOML file
 
     top_n: int = 100
     combine: Combine = "weighted"
@@ -117,7 +119,17 @@ class Reranked:
             "prompt_tokens": self.usage.prompt_tokens,
             "completion_tokens": self.usage.completion_tokens,
             "unscored": {reason: reasons.count(reason) for reason in sorted(set(reasons))},
-            "unscored_docids": list(self.unscored),
+            "judgements": [
+                {
+                    "docid": item.docid,
+                    "rank": item.rank,
+                    "score": item.score,
+                    "model_score": item.model_score,
+                    "fused": item.fused,
+                }
+                | ({} if item.unscored is None else {"unscored": item.unscored.value})
+                for item in self.judgements
+            ],
         }
 
 

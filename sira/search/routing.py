@@ -10,7 +10,7 @@ import math
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Literal, get_args
+from typing import Any, ClassVar, Literal, get_args
 
 from sira.compile.gates import idf
 from sira.compile.statistics import Statistics
@@ -33,8 +33,11 @@ class Thresholds:
     a long query that one document answers, such as a whole passage, stays with one search.
 
     `fallback` is the action where confidence is low: no hit, less than `known_share` of the distinct words in the
-    index, or no word with more than `low_idf_share` of the largest idf. Use `compiled` where there is no agent.
+    index, or no word with more than `low_idf_share` of the largest idf. `agent` is for callers that have one: the
+    commands and experiments of sira refuse it.
     """
+
+    __pydantic_config__: ClassVar[Mapping[str, Any]] = {"extra": "forbid"}  # as a table of a TOML file
 
     head_words: int = 3
     head_idf_share: float = 0.5
@@ -43,7 +46,7 @@ class Thresholds:
     several_words: int = 40
     known_share: float = 0.5
     low_idf_share: float = 0.1
-    fallback: Action = "agent"
+    fallback: Action = "compiled"
 
     def __post_init__(self) -> None:
         for name, least in (("head_words", 0), ("score_depth", 2), ("several_words", 1)):

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, ClassVar
 
 from sira.errors import InputError
 from sira.lucene.reader import Index
@@ -25,6 +25,8 @@ class Budget:
     `rrf_k` is the constant of the fusion. A page that the fusion ranks below `max_pages` is delivered to nobody, and so
     does not count against the budget.
     """
+
+    __pydantic_config__: ClassVar[Mapping[str, Any]] = {"extra": "forbid"}  # as a table of a TOML file
 
     max_pages: int = 100
     max_searches: int = 20

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from sira.compile import CompileSettings, Statistics, compile_sketch
-from sira.program import Program, Scoring
+from sira.compile import CompileSettings, compile_sketch
+from sira.lucene.reader import Index
+from sira.program import Scoring
 from sira.records import Topic
+from sira.systems.base import Answer, Stopwatch
+from sira.systems.modes import search_program
 
 
 @dataclass(frozen=True, slots=True)
@@ -14,7 +17,9 @@ class Bm25:
     """On an expanded index it is the document side of SIRA alone."""
 
     scoring: Scoring
-    llm_calls: int = 0
 
-    def program(self, topic: Topic, statistics: Statistics) -> Program:
-        return compile_sketch(topic, None, statistics, CompileSettings(scoring=self.scoring))
+    def answer(self, topic: Topic, index: Index, k: int) -> Answer:
+        watch = Stopwatch()
+        with watch.timing("compile"):
+            program = compile_sketch(topic, None, index, CompileSettings(scoring=self.scoring))
+        return search_program(index, program, k, watch=watch)

@@ -11,11 +11,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sira.categories import Category, CategoryGraph, CategoryValidator, FacetValidator
+from sira.categories import Category, CategoryGraph, CategoryValidator
 from sira.categories.build import Sources, build_graph
 from sira.categories.levels import breadth_first
 from sira.categories.nearest import distance, fold
 from sira.categories.rules import read_rules
+from sira.compile import FacetValidator
 from sira.errors import InputError
 
 from .wiki import WIKI, Page, sql_dumps, xml_dumps

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sira.categories.dumps import Dump
 from sira.categories.sql import SqlTable, unescape
+from sira.corpora.wikipedia.dumps import Dump
 from sira.errors import InputError
 
 from .wiki import dump, quoted

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from sira.categories.names import NameForm
 from sira.categories.rules import read_rules
-from sira.categories.wikitext import CategoryPage, WikitextReader, visible
+from sira.corpora.wikipedia.names import NameForm
+from sira.corpora.wikipedia.wikitext import CategoryPage, WikitextReader, visible
 
 RULES = read_rules().file
 READER = WikitextReader(NameForm(["Kategorie"]), RULES.hidden_templates, RULES.redirect_templates)

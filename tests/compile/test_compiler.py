@@ -181,6 +181,13 @@ def test_a_limit_keeps_the_heaviest_and_says_what_it_dropped() -> None:
     assert ("kiln", QUOTA) in outcomes(program)
 
 
+def test_a_limit_on_windows_of_several_words_leaves_the_words() -> None:
+    phrases = ("raku kiln", SketchPhrase("clay kiln", weight=3), "raku clay")
+    program = compiled("q", *phrases, ngrams="atoms", max_n=2, max_phrases=1)
+    assert [term for term, outcome in outcomes(program) if outcome is QUOTA] == ["raku kiln"]
+    assert weights(program) == {"q": 1.0, "kiln": 0.5, "clay kiln": 1.5}
+
+
 def test_empty_phrases_and_empty_topics() -> None:
     program = compiled("", "", "   ")
     assert program.clauses == ()

@@ -48,6 +48,7 @@ def test_strings_objects_and_keyword_text(tmp_path: Path) -> None:
         ('{"qid": "0", "phrases": []}', "topic '0' has a sketch already"),
         ('{"qid": "1", "phrase": ["kiln"]}', "`phrases`"),
         ('{"qid": "1", "phrases": ["kiln"], "must": ["raku"]}', "'must'"),
+        ('{"qid": "1", "facets": ["a:b"], "must": ["raku"]}', "'must'"),
     ],
 )
 def test_refusals_name_file_line_and_fault(tmp_path: Path, row: str, named: str) -> None:

@@ -54,6 +54,11 @@ def test_by_agreement_of_the_samples() -> None:
     assert compiled(*phrases, samples=4, weights="agreement") == {"kiln": 0.375, "glaze": 0.125, "wash": 0.125}
 
 
+def test_more_samples_than_a_sketch_says_agree_wholly() -> None:
+    phrases = [SketchPhrase("kiln", weight=1e308, sample=number) for number in range(3)]
+    assert compiled(*phrases, samples=1, weights="agreement", sketch_weight=1e-308) == {"kiln": pytest.approx(1.0)}
+
+
 @dataclass(frozen=True)
 class Separating(TableStatistics):
     """Statistics that know postings."""

@@ -92,6 +92,15 @@ def test_a_run_is_ordered_by_score_then_docid_whatever_its_ranks_say(tmp_path: P
     assert run.name == "mine"
 
 
+def test_the_lines_of_a_topic_need_not_stand_together(tmp_path: Path) -> None:
+    path = write(tmp_path / "r", "q1 Q0 a 1 2 t\nq2 Q0 b 1 9 t\n\nq1 Q0 c 2 3 t\nq2 Q0 a 2 8 t\n")
+    rankings = read_run(path).rankings
+    assert {qid: ranking.docids for qid, ranking in rankings.items()} == {"q1": ("c", "a"), "q2": ("b", "a")}
+    path.write_bytes(path.read_bytes() + b"q1 Q0 a 3 1 t\n")
+    with pytest.raises(TrecFormatError, match=r"line 6: document 'a' stands twice for topic 'q1'"):
+        read_run(path)
+
+
 def test_other_spaces_of_unicode_belong_to_the_id(tmp_path: Path) -> None:
     run = read_run(write(tmp_path / "r", "q1 Q0 a\u3000b 1 3.5 sira\n"))
     assert run.rankings["q1"].docids == ("a\u3000b",)

@@ -84,6 +84,19 @@ def test_phrases_where_it_has_positions_and_a_clear_word_where_not(anserini: tup
                 index.explain(program, "d7")
 
 
+def test_its_phrases_miss_texts_with_a_stop_word_inside(anserini: tuple[Path, str], make_index: MakeIndex) -> None:
+    """Anserini keeps the places of "of the": nothing in the index tells them from the places of words."""
+    path, options = anserini
+    window = ("kiln", "shelf")
+    with Index(path) as foreign, Index(make_index(DOCUMENTS)) as own:
+        assert (foreign.manifest.closed_positions, own.manifest.closed_positions) == (False, True)
+        assert own.window_df([window]) == [30]
+        assert foreign.window_df([window]) == [0]
+        if "-storePositions" in options:
+            assert len(foreign.search(Program("q", (PhraseClause(window),)))) == 0
+        assert len(own.search(Program("q", (PhraseClause(window),)))) == 30
+
+
 def test_it_is_never_written(anserini: tuple[Path, str], tmp_path: Path) -> None:
     path, _ = anserini
     before = sorted(path.iterdir())

@@ -144,6 +144,13 @@ def test_exclusions_go_last_and_only_if_allowed(index: Index) -> None:
     assert kept.why_empty == "every document that matches is excluded by must_not clauses, which may not be loosened"
 
 
+def test_a_program_that_weighs_nothing_says_so(index: Index) -> None:
+    nothing = replace(program(term("kiln", "should")), scoring=Scoring(contents_weight=0, expansion_weight=0))
+    for given in (program(replace(term("kiln", "should"), weight=0.0)), nothing):
+        why = relaxed(index, given, 10).why_empty
+        assert why == "what the program asks for has the weight 0, or stands in fields of weight 0"
+
+
 def test_where_no_single_kind_helps_the_musts_go_whole_and_then_a_filter(index: Index) -> None:
     years = RangeClause("year", lte=1950)
     found = relaxed(index, program(term("celadon"), term("shelf"), years), 10)

@@ -195,14 +195,19 @@ def test_an_unscored_document_keeps_its_rank_and_is_reported() -> None:
     found = rerank(TOPIC, RANKING, read, generator, RerankSettings(model_weight=1))
     assert found.ranking.docids == ("e", "b", "c", "d", "a")
     assert found.unscored == ("b", "d")
-    assert found.to_json() == {
+    told = dict(found.to_json())
+    judgements = told.pop("judgements")
+    assert told == {
         "qid": "q",
         "calls": 5,
         "prompt_tokens": 500,
         "completion_tokens": 35,
         "unscored": {"out_of_range": 1, "unparsable": 1},
-        "unscored_docids": ["b", "d"],
     }
+    assert judgements[2:4] == [
+        {"docid": "c", "rank": 3, "score": 6.0, "model_score": 50, "fused": 0.5},
+        {"docid": "d", "rank": 4, "score": 4.0, "model_score": None, "fused": None, "unscored": "out_of_range"},
+    ]
     assert found.usage == Usage(500, 35, 250)
 
 

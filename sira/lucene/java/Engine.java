@@ -7,6 +7,7 @@ import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
@@ -14,6 +15,8 @@ import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.atomic.AtomicInteger;
 
 import org.apache.lucene.analysis.Analyzer;
+import org.apache.lucene.analysis.AnalyzerWrapper;
+import org.apache.lucene.analysis.TokenFilter;
 import org.apache.lucene.analysis.TokenStream;
 import org.apache.lucene.analysis.tokenattributes.CharTermAttribute;
 import org.apache.lucene.analysis.tokenattributes.PositionIncrementAttribute;
@@ -52,6 +55,8 @@ import org.apache.lucene.util.FixedBitSet;
 public final class Engine {
   static final String ID = "id", CONTENTS = "contents", EXPANSION = "expansion", FACET = "facet", ORD = "ord";
   static final int HELD = 250_000; // some 60 bytes each
+  static final int FREQUENT = 128; // one block of Lucene's postings
+  static final String UNION = "union:";
   static final byte UNIT = 0x1f, RECORD = 0x1e;
   static final byte NEVER = (byte) 0xff; // stands in no UTF-8, so it parts docids of any letters
   private static final Map<Integer, AutoCloseable> HANDLES = new ConcurrentHashMap<>();
@@ -104,6 +109,14 @@ public final class Engine {
   private static String string(ByteBuffer in) {
     BytesRef ref = bytes(in);
     return new String(ref.bytes, ref.offset, ref.length, StandardCharsets.UTF_8);
+  }
+
+  /** count, then each string. */
+  private static BytesRef[] strings(byte[] data) {
+    ByteBuffer in = in(data);
+    BytesRef[] strings = new BytesRef[in.getInt()];
+    for (int i = 0; i < strings.length; i++) strings[i] = bytes(in);
+    return strings;
   }
 
   /** A growing little-endian output; the same framing as the input. */
@@ -164,8 +177,41 @@ public final class Engine {
     } catch (ReflectiveOperationException e) {
       throw new IllegalArgumentException("no analyzer " + name, e);
     }
+    known = new Closed(known);
     ANALYZERS.put(name, known);
     return known;
+  }
+
+  /**
+   * An analyzer whose terms stand side by side: the place that a removed word leaves is closed, so that phrases are windows
+   * of analysed terms (sira.analysis.windows). Lengths, which count terms, do not change.
+   */
+  private static final class Closed extends AnalyzerWrapper {
+    private final Analyzer inner;
+
+    Closed(Analyzer inner) {
+      super(inner.getReuseStrategy());
+      this.inner = inner;
+    }
+
+    @Override
+    protected Analyzer getWrappedAnalyzer(String field) {
+      return inner;
+    }
+
+    @Override
+    protected TokenStreamComponents wrapComponents(String field, TokenStreamComponents components) {
+      return new TokenStreamComponents(components.getSource(), new TokenFilter(components.getTokenStream()) {
+        private final PositionIncrementAttribute step = addAttribute(PositionIncrementAttribute.class);
+
+        @Override
+        public boolean incrementToken() throws IOException {
+          if (!input.incrementToken()) return false;
+          step.setPositionIncrement(Math.min(1, step.getPositionIncrement())); // 0: a second term at the same place
+          return true;
+        }
+      });
+    }
   }
 
   /** Texts parted by RECORD in; for each text its terms, parted by UNIT, out, texts parted by RECORD. */
@@ -327,8 +373,23 @@ public final class Engine {
   public static void commit(int handle) throws IOException {
     IndexWriter writer = Engine.<Writer>get(handle).writer;
     if (writer.hasDeletions()) writer.forceMergeDeletes(true);
-    writer.commit();
+    commit(writer);
     writer.getConfig().getMergeScheduler().close();
+    writer.commit();
+  }
+
+  /** Lays into the commit the df of the union of contents and expansion for the terms whose counting takes long. */
+  private static void commit(IndexWriter writer) throws IOException {
+    Map<String, String> counted = new HashMap<>();
+    try (DirectoryReader reader = DirectoryReader.open(writer)) {
+      Terms terms = MultiTerms.getTerms(reader, EXPANSION);
+      TermsEnum dictionary = terms == null ? TermsEnum.EMPTY : terms.iterator();
+      for (BytesRef term = dictionary.next(); term != null; term = dictionary.next()) {
+        if (dictionary.docFreq() < FREQUENT || reader.docFreq(new Term(CONTENTS, term)) < FREQUENT) continue;
+        counted.put(UNION + term.utf8ToString(), "" + frequencies(reader, CONTENTS, EXPANSION, term)[0]);
+      }
+    }
+    writer.setLiveCommitData(counted.entrySet());
     writer.commit();
   }
 
@@ -469,7 +530,7 @@ public final class Engine {
           writer.addIndexes(SlowCodecReaderWrapper.wrap(joined));
         }
       }
-      writer.commit();
+      commit(writer);
     }
   }
 
@@ -528,8 +589,8 @@ public final class Engine {
     final int contentsDocuments, expansionDocuments;
     /** Words (not atoms) in all expansions, the sum of their lengths; -1 where it is not known. */
     final long words;
-    /** df of the union of contents and expansion for terms that stand in both; filled as terms are asked for. */
-    final Map<BytesRef, Integer> union = new ConcurrentHashMap<>();
+    /** df of the union of contents and expansion, and of windows: counted when the index was written, or asked since. */
+    final Map<BytesRef, Integer> counts = new ConcurrentHashMap<>();
 
     Reader(Path path, long words) throws IOException {
       this.words = words;
@@ -538,29 +599,32 @@ public final class Engine {
       contentsDocuments = reader.getDocCount(CONTENTS);
       expansionDocuments = reader.getDocCount(EXPANSION);
       expanded = expansionDocuments > 0;
-    }
-
-    int union(BytesRef term, int contents, int expansion) throws IOException {
-      Integer known = union.get(term);
-      if (known != null) return known;
-      int both = 0;
-      for (LeafReaderContext leaf : contents == 0 || expansion == 0 ? List.<LeafReaderContext>of() : reader.leaves()) {
-        PostingsEnum a = leaf.reader().postings(new Term(EXPANSION, term), PostingsEnum.NONE);
-        PostingsEnum b = leaf.reader().postings(new Term(CONTENTS, term), PostingsEnum.NONE);
-        if (a == null || b == null) continue;
-        if (a.cost() > b.cost()) {
-          PostingsEnum longer = a;
-          a = b;
-          b = longer;
-        }
-        for (int doc = a.nextDoc(), other = -1; doc != DocIdSetIterator.NO_MORE_DOCS; doc = a.nextDoc()) {
-          if (other < doc) other = b.advance(doc);
-          if (other == doc) both++;
+      for (Map.Entry<String, String> counted : reader.getIndexCommit().getUserData().entrySet()) {
+        if (counted.getKey().startsWith(UNION)) {
+          counts.put(new BytesRef(counted.getKey().substring(UNION.length())), Integer.valueOf(counted.getValue()));
         }
       }
-      int df = contents + expansion - both;
-      if (union.size() < 250_000) union.put(BytesRef.deepCopyOf(term), df);
+    }
+
+    int[] union(BytesRef... asked) throws IOException {
+      int[] df = new int[asked.length];
+      BytesRef[] sought = asked.clone(); // null where the answer is known
+      for (int i = 0; i < df.length; i++) {
+        Integer known = counts.get(asked[i]);
+        if (known == null) continue;
+        df[i] = known;
+        sought[i] = null;
+      }
+      int[] counted = frequencies(reader, CONTENTS, EXPANSION, sought);
+      for (int i = 0; i < df.length; i++) {
+        if (sought[i] != null) df[i] = keep(asked[i], counted[i]);
+      }
       return df;
+    }
+
+    int keep(BytesRef key, int count) {
+      if (counts.size() < 250_000) counts.put(BytesRef.deepCopyOf(key), count);
+      return count;
     }
 
     @Override
@@ -623,37 +687,74 @@ public final class Engine {
    */
   public static byte[] df(int handle, String field, byte[] terms) throws IOException {
     Reader reader = get(handle);
+    BytesRef[] asked = strings(terms);
     boolean union = field.equals("union");
-    ByteBuffer in = in(terms);
-    int count = in.getInt();
-    BytesRef[] asked = new BytesRef[count];
-    for (int i = 0; i < count; i++) asked[i] = bytes(in);
-    Integer[] known = new Integer[count];
-    BytesRef[] sought = asked.clone(); // null where the answer is kept from before
-    if (union && reader.expanded) {
-      for (int i = 0; i < count; i++) if ((known[i] = reader.union.get(asked[i])) != null) sought[i] = null;
-    }
-    int[] df = frequencies(reader.reader, union ? CONTENTS : field, sought);
-    if (union && reader.expanded) {
-      int[] expansion = frequencies(reader.reader, EXPANSION, sought);
-      for (int i = 0; i < count; i++) df[i] = known[i] != null ? known[i] : reader.union(asked[i], df[i], expansion[i]);
-    }
-    ByteBuffer out = ByteBuffer.allocate(4 * count).order(ByteOrder.LITTLE_ENDIAN);
+    int[] df = union && reader.expanded
+        ? reader.union(asked) : frequencies(reader.reader, union ? CONTENTS : field, null, asked);
+    ByteBuffer out = ByteBuffer.allocate(4 * df.length).order(ByteOrder.LITTLE_ENDIAN);
     out.asIntBuffer().put(df);
     return out.array();
   }
 
-  private static int[] frequencies(DirectoryReader reader, String field, BytesRef[] asked) throws IOException {
+  /** The documents that hold a term in one field or in the other; 0 for a null term. */
+  private static int[] frequencies(DirectoryReader reader, String field, String other, BytesRef... asked) throws IOException {
     int[] df = new int[asked.length];
     for (LeafReaderContext leaf : reader.leaves()) {
-      Terms terms = leaf.reader().terms(field);
-      if (terms == null) continue;
-      TermsEnum dictionary = terms.iterator();
-      for (int i = 0; i < asked.length; i++) {
-        if (asked[i] != null && dictionary.seekExact(asked[i])) df[i] += dictionary.docFreq();
+      TermsEnum ones = dictionary(leaf, field), others = dictionary(leaf, other);
+      PostingsEnum a = null, b = null;
+      for (int i = 0; i < df.length; i++) {
+        if (asked[i] == null) continue;
+        boolean one = ones.seekExact(asked[i]), two = others.seekExact(asked[i]);
+        if (one) df[i] += ones.docFreq();
+        if (two) df[i] += others.docFreq();
+        if (one && two) df[i] -= both(a = ones.postings(a, PostingsEnum.NONE), b = others.postings(b, PostingsEnum.NONE));
       }
     }
     return df;
+  }
+
+  private static TermsEnum dictionary(LeafReaderContext leaf, String field) throws IOException {
+    Terms terms = field == null ? null : leaf.reader().terms(field);
+    return terms == null ? TermsEnum.EMPTY : terms.iterator();
+  }
+
+  private static int both(PostingsEnum a, PostingsEnum b) throws IOException {
+    if (a.cost() > b.cost()) return both(b, a);
+    int both = 0;
+    for (int doc = a.nextDoc(), other = -1; doc != DocIdSetIterator.NO_MORE_DOCS; doc = a.nextDoc()) {
+      if (other < doc) other = b.advance(doc);
+      if (other == doc) both++;
+    }
+    return both;
+  }
+
+  /** For each term one byte for each document: 1 where the document holds the term in one of the fields named. */
+  public static byte[] holds(int handle, boolean contents, boolean expansion, byte[] ids, byte[] terms) throws IOException {
+    BytesRef[] documents = strings(ids), asked = strings(terms);
+    byte[] holds = new byte[documents.length * asked.length];
+    for (LeafReaderContext leaf : Engine.<Reader>get(handle).reader.leaves()) {
+      long[] found = new long[documents.length];
+      int here = 0;
+      for (int i = 0; i < documents.length; i++) {
+        int doc = living(leaf.reader(), new Term(ID, documents[i]));
+        if (doc >= 0) found[here++] = (long) doc << 32 | i;
+      }
+      Arrays.sort(found, 0, here);
+      for (String field : new String[] {contents ? CONTENTS : null, expansion ? EXPANSION : null}) {
+        TermsEnum dictionary = dictionary(leaf, field);
+        PostingsEnum postings = null;
+        for (int t = 0; t < asked.length; t++) {
+          if (!dictionary.seekExact(asked[t])) continue;
+          postings = dictionary.postings(postings, PostingsEnum.NONE);
+          for (int i = 0; i < here; i++) {
+            int doc = (int) (found[i] >>> 32);
+            if (postings.docID() < doc) postings.advance(doc);
+            if (postings.docID() == doc) holds[t * documents.length + (int) found[i]] = 1;
+          }
+        }
+      }
+    }
+    return holds;
   }
 
   /**
@@ -663,23 +764,28 @@ public final class Engine {
   public static byte[] windowDf(int handle, boolean atoms, byte[] windows) throws IOException {
     Reader reader = get(handle);
     IndexSearcher searcher = new IndexSearcher(reader.reader);
-    boolean positions = FieldInfos.getMergedFieldInfos(reader.reader).fieldInfo(CONTENTS) != null
-        && FieldInfos.getMergedFieldInfos(reader.reader).fieldInfo(CONTENTS).getIndexOptions()
-            .compareTo(IndexOptions.DOCS_AND_FREQS_AND_POSITIONS) >= 0;
+    Terms contents = MultiTerms.getTerms(reader.reader, CONTENTS);
     ByteBuffer in = in(windows);
     Out out = new Out();
     for (int n = in.getInt(); n > 0; n--) {
       BytesRef[] words = new BytesRef[in.getInt()];
-      BytesRefBuilder atom = new BytesRefBuilder();
+      BytesRefBuilder atom = new BytesRefBuilder(), key = new BytesRefBuilder();
       for (int w = 0; w < words.length; w++) {
         words[w] = BytesRef.deepCopyOf(bytes(in));
         if (w > 0) atom.append((byte) ' ');
         atom.append(words[w]);
+        key.append(words[w]);
+        key.append(NEVER);
       }
-      BooleanQuery.Builder any = new BooleanQuery.Builder();
-      if (positions) any.add(new PhraseQuery(CONTENTS, words), BooleanClause.Occur.SHOULD);
-      if (atoms && reader.expanded) any.add(new TermQuery(new Term(EXPANSION, atom.toBytesRef())), BooleanClause.Occur.SHOULD);
-      out.put(searcher.count(any.build()));
+      key.append((byte) (atoms ? 1 : 0));
+      Integer known = reader.counts.get(key.get());
+      if (known == null) {
+        BooleanQuery.Builder any = new BooleanQuery.Builder();
+        if (contents != null && contents.hasPositions()) any.add(new PhraseQuery(CONTENTS, words), BooleanClause.Occur.SHOULD);
+        if (atoms && reader.expanded) any.add(new TermQuery(new Term(EXPANSION, atom.get())), BooleanClause.Occur.SHOULD);
+        known = reader.keep(key.get(), searcher.count(any.build()));
+      }
+      out.put(known);
     }
     return out.take();
   }
@@ -764,44 +870,13 @@ public final class Engine {
   }
 
   /**
-   * Lucene's statistics with two corrections. For bm25f a term's df is that of the union; stock CombinedFieldQuery takes the
-   * larger one of the two fields. The average length of expansions counts words, as their norms do, and not atoms.
+   * A program as it arrives: scoring, clauses as queries, exclusions and filters apart. It searches on Lucene's statistics
+   * with two corrections. For bm25f a term's df is that of the union; stock CombinedFieldQuery takes the larger one of the
+   * two fields. The average length of expansions counts words, as their norms do, and not atoms.
    */
-  private static final class Searcher extends IndexSearcher {
-    private final Reader source;
-    private final boolean union;
-
-    Searcher(Reader source, boolean union) {
-      super(source.reader);
-      this.source = source;
-      this.union = union;
-    }
-
-    @Override
-    public CollectionStatistics collectionStatistics(String field) throws IOException {
-      CollectionStatistics stock = super.collectionStatistics(field);
-      if (stock == null || source.words < 0 || !field.equals(EXPANSION)) return stock;
-      long words = Math.max(source.words, stock.docCount()); // a document of atoms only has length 1
-      long df = Math.max(stock.docCount(), Math.min(stock.sumDocFreq(), words));
-      return new CollectionStatistics(field, stock.maxDoc(), stock.docCount(), words, df);
-    }
-
-    @Override
-    public TermStatistics termStatistics(Term term, int df, long ttf) throws IOException {
-      boolean contents = term.field().equals(CONTENTS);
-      if (!union || !contents && !term.field().equals(EXPANSION)) return super.termStatistics(term, df, ttf);
-      int other = source.reader.docFreq(new Term(contents ? EXPANSION : CONTENTS, term.bytes()));
-      int union = source.union(term.bytes(), contents ? df : other, contents ? other : df);
-      union = Math.min(union, contents ? source.contentsDocuments : source.expansionDocuments); // df > N: a negative idf
-      return new TermStatistics(term.bytes(), union, Math.max(ttf, union));
-    }
-  }
-
-  /** A program as it arrives: scoring, clauses as queries, exclusions and filters apart. */
-  private static final class Search {
+  private static final class Search extends IndexSearcher {
     final Reader source;
-    final IndexSearcher searcher;
-    final boolean bm25f, onContents, onExpansion;
+    final boolean bm25f, onContents, onExpansion, union;
     final float contentsWeight, expansionWeight;
     final List<Query> scored = new ArrayList<>();
     final List<Boolean> required = new ArrayList<>();
@@ -813,20 +888,20 @@ public final class Engine {
     int clauses;
 
     Search(Reader source, byte[] program) throws IOException {
+      super(source.reader);
       this.source = source;
       ByteBuffer in = in(program);
       bm25f = in.get() == 'f';
       double k1 = in.getDouble(), b = in.getDouble(), contents = in.getDouble(), expansion = in.getDouble();
       onContents = contents > 0;
       onExpansion = source.expanded && expansion > 0;
-      boolean both = bm25f && onContents && onExpansion;
+      union = bm25f && onContents && onExpansion;
       // CombinedFieldQuery takes weights >= 1 only. (v, w) at k1 scores as (s v, s w) at s k1, since length / average
       // length does not change; by the same rule one field of weight w alone is that field at k1 / w.
-      double scale = both ? Math.max(1, 1 / Math.min(contents, expansion)) : 1;
+      double scale = union ? Math.max(1, 1 / Math.min(contents, expansion)) : 1;
       contentsWeight = (float) (contents * scale);
       expansionWeight = (float) (expansion * scale);
-      searcher = new Searcher(source, both);
-      searcher.setSimilarity(
+      setSimilarity(
           new Similarities(bm25f && onContents ? k1 / contents : k1, bm25f && onExpansion ? k1 / expansion : k1, k1 * scale, (float) b));
       clauses = in.getInt();
       for (int i = 0; i < clauses; i++) clause(i, in);
@@ -905,7 +980,25 @@ public final class Engine {
     }
 
     private Weight weight(Query query) throws IOException {
-      return searcher.createWeight(searcher.rewrite(query), ScoreMode.COMPLETE_NO_SCORES, 1);
+      return createWeight(rewrite(query), ScoreMode.COMPLETE_NO_SCORES, 1);
+    }
+
+    @Override
+    public CollectionStatistics collectionStatistics(String field) throws IOException {
+      CollectionStatistics stock = super.collectionStatistics(field);
+      if (stock == null || source.words < 0 || !field.equals(EXPANSION)) return stock;
+      long words = Math.max(source.words, stock.docCount()); // a document of atoms only has length 1
+      long df = Math.max(stock.docCount(), Math.min(stock.sumDocFreq(), words));
+      return new CollectionStatistics(field, stock.maxDoc(), stock.docCount(), words, df);
+    }
+
+    @Override
+    public TermStatistics termStatistics(Term term, int df, long ttf) throws IOException {
+      boolean contents = term.field().equals(CONTENTS);
+      if (!union || !contents && !term.field().equals(EXPANSION)) return super.termStatistics(term, df, ttf);
+      int most = contents ? source.contentsDocuments : source.expansionDocuments;
+      int union = Math.min(source.union(term.bytes())[0], most); // df > N: a negative idf
+      return new TermStatistics(term.bytes(), union, Math.max(ttf, union));
     }
 
     boolean empty() {
@@ -931,6 +1024,7 @@ public final class Engine {
       if (broad.isEmpty() && !excludes) return null;
       FixedBitSet accepted = new FixedBitSet(leaf.reader().maxDoc());
       accepted.set(0, accepted.length());
+      if (leaf.reader().getLiveDocs() != null) leaf.reader().getLiveDocs().applyMask(accepted, 0);
       for (Query filter : broad) accepted.and(matches(filter, leaf));
       if (excludes) accepted.andNot(matches(excluded.build(), leaf));
       return accepted;
@@ -943,43 +1037,23 @@ public final class Engine {
       return matches;
     }
 
-    /** Exclusions and broad filters after the scoring, so that Lucene's pruning of low scores keeps its pace. */
-    <C extends Collector, T> T collect(CollectorManager<C, T> manager) throws IOException {
-      if (broad.isEmpty() && !excludes) return searcher.search(query(), manager);
-      return searcher.search(query(), new CollectorManager<FilterCollector, T>() {
-        @Override
-        public FilterCollector newCollector() throws IOException {
-          return new PostFilter(manager.newCollector());
-        }
-
-        @Override
-        @SuppressWarnings("unchecked")
-        public T reduce(java.util.Collection<FilterCollector> collectors) throws IOException {
-          List<C> inner = new ArrayList<>();
-          for (FilterCollector collector : collectors) inner.add((C) ((PostFilter) collector).inner);
-          return manager.reduce(inner);
-        }
-      });
-    }
-
-    private final class PostFilter extends FilterCollector {
-      final Collector inner;
-
-      PostFilter(Collector inner) {
-        super(inner);
-        this.inner = inner;
+    /** Exclusions and broad filters stand where deletions do, so that Lucene's pruning of low scores keeps its pace. */
+    @Override
+    protected void searchLeaf(LeafReaderContext leaf, int from, int to, Weight weight, Collector collector) throws IOException {
+      FixedBitSet accepted = accepted(leaf);
+      ScorerSupplier supplier = accepted == null ? null : weight.scorerSupplier(leaf);
+      if (supplier == null) {
+        super.searchLeaf(leaf, from, to, weight, collector);
+        return;
       }
-
-      @Override
-      public LeafCollector getLeafCollector(LeafReaderContext leaf) throws IOException {
-        FixedBitSet accepted = accepted(leaf);
-        return new FilterLeafCollector(super.getLeafCollector(leaf)) {
-          @Override
-          public void collect(int doc) throws IOException {
-            if (accepted == null || accepted.get(doc)) in.collect(doc);
-          }
-        };
+      LeafCollector found = collector.getLeafCollector(leaf);
+      supplier.setTopLevelScoringClause();
+      try {
+        supplier.bulkScorer().score(found, accepted, from, to);
+      } catch (CollectionTerminatedException e) {
+        // the collector has what it wants of this segment
       }
+      found.finish();
     }
 
     /**
@@ -989,7 +1063,7 @@ public final class Engine {
     ScoreDoc[] top(int k) throws IOException {
       int most = Math.max(1, source.reader.maxDoc());
       for (int ask = (int) Math.min(most, k + 16L + k / 16); ; ask = (int) Math.min(most, 4L * ask)) {
-        ScoreDoc[] hits = collect(new TopScoreDocCollectorManager(ask, null, 1)).scoreDocs;
+        ScoreDoc[] hits = search(query(), new TopScoreDocCollectorManager(ask, null, 1)).scoreDocs;
         if (hits.length < ask || ask == most || hits[hits.length - 1].score < hits[k - 1].score) return hits;
       }
     }
@@ -1073,17 +1147,17 @@ public final class Engine {
     }
     if (home == null) throw new IllegalArgumentException("no such document");
     for (int i = 0; i < search.scored.size(); i++) {
-      Query query = search.searcher.rewrite(search.scored.get(i));
-      Scorer scorer = search.searcher.createWeight(query, ScoreMode.COMPLETE, 1).scorer(home);
+      Query query = search.rewrite(search.scored.get(i));
+      Scorer scorer = search.createWeight(query, ScoreMode.COMPLETE, 1).scorer(home);
       if (scorer != null && scorer.iterator().advance(target) == target) parts[search.ordinal.get(i)] += scorer.score();
     }
     Standing standing = new Standing(home.docBase + target, Float.NaN, null);
-    if (!search.empty()) search.collect(standing);
+    if (!search.empty()) search.search(search.query(), standing);
     float score = standing.score;
     int rank = 0;
     if (!Float.isNaN(score)) {
       Standing better = new Standing(home.docBase + target, score, new BytesRef(docid));
-      search.collect(better);
+      search.search(search.query(), better);
       int[] ties = better.ties.stream().mapToInt(Integer::intValue).sorted().toArray();
       rank = 1 + better.above;
       for (BytesRef other : ids(source.reader, ties)) if (other.compareTo(better.id) < 0) rank++;

@@ -3,47 +3,68 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
-from sira.categories.names import NameForm, prefix_pattern
+from sira.corpora.wikipedia.names import NameForm, prefix_pattern
 
-_OPAQUE_TAGS = ("nowiki", "pre", "syntaxhighlight", "source", "math", "includeonly")
-_OPAQUE = re.compile(rf"<!--|<({'|'.join(_OPAQUE_TAGS)})(?=[\s/>])[^<>]*>", re.IGNORECASE)
-_CLOSING = {tag: re.compile(rf"</{tag}\s*>", re.IGNORECASE) for tag in _OPAQUE_TAGS}
 _REDIRECT = re.compile(r"\s*#\w+\s*:?\s*\[\[[^\[\]]*\]\]")
 _HIDDEN = "__HIDDENCAT__"
 # Stands where a tag's content was, lest the text on both sides join into a link.
 _GAP = "\x7f"
 
 
-def visible(text: str) -> str:
-    """The text without comments and without what nowiki, pre, source, math, includeonly enclose.
+class Opaque:
+    """Replaces what certain tags enclose, in which nothing is markup, and removes comments.
 
     A comment that does not end reaches to the end of the text; a tag that does not end is plain text.
     """
-    if "<" not in text:
-        return text
-    pieces: list[str] = []
-    unclosed: set[str] = set()
-    kept = at = 0
-    while found := _OPAQUE.search(text, at):
-        at = found.end()
-        tag = (found.group(1) or "").lower()
-        if not tag:
-            end = text.find("-->", at)
-            end = len(text) if end < 0 else end + 3
-        elif tag in unclosed or text[at - 2] == "/":
-            continue
-        else:
-            closing = _CLOSING[tag].search(text, at)
-            if closing is None:
-                unclosed.add(tag)
+
+    __slots__ = ("_closing", "_opening")
+
+    def __init__(self, tags: Iterable[str]) -> None:
+        tags = tuple(tags)
+        self._opening = re.compile(rf"<!--|<({'|'.join(tags)})(?=[\s/>])[^<>]*>", re.IGNORECASE)
+        self._closing = {tag: re.compile(rf"</{tag}\s*>", re.IGNORECASE) for tag in tags}
+
+    def replace(self, text: str, instead: Callable[[str, str], str]) -> str:
+        """`instead` gives what stands in place of a tag (small letters) with its content."""
+        if "<" not in text:
+            return text
+        pieces: list[str] = []
+        unclosed: set[str] = set()
+        kept = at = 0
+        while found := self._opening.search(text, at):
+            at = found.end()
+            tag = (found.group(1) or "").lower()
+            shown = ""
+            if not tag:
+                end = text.find("-->", at)
+                end = len(text) if end < 0 else end + 3
+            elif tag in unclosed or text[at - 2] == "/":
                 continue
-            end = closing.end()
-        pieces.append(text[kept : found.start()] + (_GAP if tag else ""))
-        kept = at = end
-    return "".join((*pieces, text[kept:]))
+            else:
+                closing = self._closing[tag].search(text, at)
+                if closing is None:
+                    unclosed.add(tag)
+                    continue
+                end = closing.end()
+                shown = instead(tag, text[at : closing.start()])
+            pieces += (text[kept : found.start()], shown)
+            kept = at = end
+        return "".join((*pieces, text[kept:]))
+
+
+_OPAQUE = Opaque(("nowiki", "pre", "syntaxhighlight", "source", "math", "includeonly"))
+
+
+def visible(text: str) -> str:
+    """The text without comments and without what nowiki, pre, source, math, includeonly enclose."""
+    return _OPAQUE.replace(text, _gap)
+
+
+def _gap(*_: str) -> str:
+    return _GAP
 
 
 @dataclass(frozen=True, slots=True)

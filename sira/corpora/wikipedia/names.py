@@ -1,4 +1,5 @@
-"""The canonical name of a category, as MediaWiki's tables have it: `1927_births`, whatever way it was written."""
+"""Canonical names, as MediaWiki's tables have them, whatever way they were written: of pages (`Ada_Lovelace`) and of
+categories, these without their namespace (`1927_births`)."""
 
 from __future__ import annotations
 
@@ -6,12 +7,14 @@ import html
 import re
 import unicodedata
 from collections.abc import Iterable
-from urllib.parse import unquote
+from urllib.parse import parse_qs, unquote, urlsplit
 
 DEFAULT_PREFIX = "Category"
 # What MediaWiki takes for a blank in a title, and the marks of direction that it removes.
 _BLANKS = re.compile("[ _\t\r\n\xa0\u1680\u180e\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]+")
 _MARKS = re.compile("[\u200e\u200f\u202a-\u202e]")
+_REFERENCE = re.compile(r"&(?:#\d{1,7}|#[xX][0-9a-fA-F]{1,6}|[A-Za-z][A-Za-z0-9]{1,31});")
+_PAGE_PATH = re.compile(r"/(?:wiki|[a-z]{2,3}(?:-[a-z]+)+)/(?!index\.php$)(.+)", re.IGNORECASE)
 # Canonical already, and without a colon: by far the most frequent case.
 _CANONICAL = re.compile(r"[A-Z0-9][A-Za-z0-9,.()'!*$-]*(?:_[A-Za-z0-9,.()'!*$-]+)*")
 
@@ -43,16 +46,63 @@ class NameForm:
             name = _decoded(name)
         if "&" in name:
             name = html.unescape(name)
-        name = _BLANKS.sub("_", _MARKS.sub("", unicodedata.normalize("NFC", name)).partition("#")[0]).strip("_")
+        name = _tidy(name)
         if ":" in name:
             name = self._prefix.sub("", name, count=1) if self._prefix.match(name) else name
-        # Title case, not upper case: MediaWiki leaves Georgian letters and the German sharp s alone.
-        first = name[:1].title()
-        return first + name[1:] if len(first) == 1 else name
+        return _large(name)
 
     def has_prefix(self, title: str) -> bool:
         """Whether a title is of a page in the category namespace."""
         return self._prefix.match(title.replace(" ", "_")) is not None
+
+
+def page_name(title: str) -> str:
+    """The name of a page by its title, its namespace in front; "" where nothing is left.
+
+    Takes blanks or underscores, character references, any Unicode normal form (NFC comes out), a small first letter, a
+    `#section`. What looks like percent-encoding is part of a title here.
+    """
+    if _CANONICAL.fullmatch(title):
+        return title
+    return _large(_tidy(unescaped(title)).lstrip(":_"))
+
+
+def page_of_url(url: str) -> tuple[str, str] | None:
+    """(site, page name) of a page's address, or None where it names no page by its title.
+
+    `site` is the host without `www.` and the mobile `m.`. Takes `/wiki/Title`, a language variant (`/zh-cn/Title`),
+    `?title=Title`, and archived copies; with or without a scheme; query and fragment are dropped, and percent-encoding
+    is undone as often as it was done, since no title holds a `%` before two hexadecimal digits.
+    """
+    url = url.strip()
+    if (inner := url.rfind("://")) > 8:  # an archive's address with the page's own in its path
+        url = "https" + url[inner:]
+    try:
+        parts = urlsplit(url if "//" in url[:8] else f"//{url}")
+        site = ".".join(label for label in (parts.hostname or "").split(".") if label not in ("www", "m"))
+    except ValueError:
+        return None
+    found = _PAGE_PATH.match(parts.path)
+    title = found.group(1) if found else next(iter(parse_qs(parts.query).get("title", ())), "")
+    for _ in range(3):
+        title = _decoded(title) if "%" in title else title
+    name = page_name(title)
+    return (site, name) if site and name else None
+
+
+def unescaped(text: str) -> str:
+    """Character references as characters; as in MediaWiki only those that end in a semicolon."""
+    return _REFERENCE.sub(lambda found: html.unescape(found.group()), text) if "&" in text else text
+
+
+def _tidy(name: str) -> str:
+    return _BLANKS.sub("_", _MARKS.sub("", unicodedata.normalize("NFC", name)).partition("#")[0]).strip("_")
+
+
+def _large(name: str) -> str:
+    # Title case, not upper case: MediaWiki leaves Georgian letters and the German sharp s alone.
+    first = name[:1].title()
+    return first + name[1:] if len(first) == 1 else name
 
 
 def prefix_pattern(prefixes: Iterable[str]) -> str:

@@ -1,7 +1,8 @@
 """What phrases may never say: classes of words and patterns, read from a TOML file.
 
-A policy is asked about proposed phrases only, never about the text of a document. Words and patterns are matched in
-the normal form of a phrase (NFKC, case folded, single blanks).
+A policy is asked about proposed phrases only, never about the text of a document: those of an expansion store
+(sira.filters) and those of a sketch (sira.compile). Words and patterns are matched in the normal form of a phrase
+(NFKC, case folded, single blanks).
 """
 
 from __future__ import annotations
@@ -44,10 +45,17 @@ PATTERN_SECONDS = 2.0
 """For all trials of one pattern together; a sound one takes microseconds."""
 
 
+class Allowed(_Strict):
+    """`phrases` are no guessed answers, whoever proposes them."""
+
+    phrases: tuple[str, ...] = ()
+
+
 class PolicyFile(_Strict):
-    """The whole file: `[class.NAME]` tables, in the order in which they are asked."""
+    """The whole file: `[class.NAME]` tables, in the order in which they are asked, and `[allow]`."""
 
     classes: dict[str, PolicyClass] = Field(default_factory=dict[str, PolicyClass], alias="class")
+    allow: Allowed = Allowed()
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,10 +69,14 @@ class Rule:
 
 @dataclass(frozen=True, slots=True)
 class Policy:
-    """The enabled classes, compiled. `fingerprint` is SHA-256 over what they forbid, not over comments."""
+    """The enabled classes, compiled. `fingerprint` is SHA-256 over what they forbid, not over comments.
+
+    `allowed`: normal forms that the detection of guessed answers lets pass. What a class forbids stays forbidden.
+    """
 
     rules: tuple[Rule, ...]
     fingerprint: str
+    allowed: frozenset[str] = frozenset()
 
     @property
     def classes(self) -> tuple[str, ...]:
@@ -86,16 +98,18 @@ def read_policy(path: str | Path = DEFAULT_POLICY) -> Policy:
     Raises InputError naming the file, the class and the word or pattern that cannot be used.
     """
     path = Path(path)
-    classes = read_toml(path, PolicyFile).classes
+    file = read_toml(path, PolicyFile)
+    classes, allowed = file.classes, frozenset(map(normal_form, file.allow.phrases))
+    if "" in allowed:
+        raise InputError(f"{path}: [allow] holds an empty phrase: remove it")
     enabled = {name: item for name, item in classes.items() if item.enabled}
     rules = [_rule(f"{path}: class {name!r}", name, item) for name, item in classes.items()]
     facts = [
         [name, item.needs, sorted(map(normal_form, item.words)), sorted(item.patterns)]
         for name, item in enabled.items()
     ]
-    return Policy(
-        tuple(rule for rule in rules if rule.name in enabled), hashlib.sha256(json.dumps(facts).encode()).hexdigest()
-    )
+    fingerprint = hashlib.sha256(json.dumps(facts).encode()).hexdigest()
+    return Policy(tuple(rule for rule in rules if rule.name in enabled), fingerprint, allowed)
 
 
 def _rule(where: str, name: str, item: PolicyClass) -> Rule:

@@ -8,7 +8,7 @@ import pytest
 
 from sira.analysis import normal_form
 from sira.errors import InputError
-from sira.filters.policy import Policy, read_policy
+from sira.policy import Policy, read_policy
 
 DEFAULT = read_policy()
 
@@ -126,6 +126,8 @@ def test_the_fingerprint_follows_what_is_forbidden(tmp_path: Path) -> None:
         ("[class.web]\nabout = ''\nword = ['x']\n", "class.web.word"),
         ("[clas.web]\n", "clas"),
         ("[class", "not TOML"),
+        ("[allow]\nphrases = [' ']\n", "empty phrase"),
+        ("[allow]\nwords = ['x']\n", "allow.words"),
     ],
 )
 def test_a_policy_that_cannot_be_used_is_named(tmp_path: Path, text: str, fault: str) -> None:
@@ -139,3 +141,14 @@ def test_a_pattern_that_takes_for_ever_is_refused_by_class_and_pattern(tmp_path:
     path.write_text(f'[class.slow]\nabout = "slow"\npatterns = ["{pattern}"]\n', encoding="utf-8")
     with pytest.raises(InputError, match=r"class 'slow': pattern .* takes for ever"):
         read_policy(path)
+
+
+def test_what_a_policy_allows_changes_nothing_of_what_it_forbids(tmp_path: Path) -> None:
+    plain = read_policy(policy_file(tmp_path, "[class.web]\nabout = 'w'\nwords = ['x']\n"))
+    allowing = read_policy(
+        policy_file(tmp_path, "[class.web]\nabout = 'w'\nwords = ['x']\n[allow]\nphrases = ['X', 'Nobel  Prize']\n")
+    )
+    assert allowing.allowed == frozenset({"x", "nobel prize"})
+    assert allowing.fingerprint == plain.fingerprint
+    assert allowing.forbids("x") == "web"
+    assert DEFAULT.allowed == frozenset()

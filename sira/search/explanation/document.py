@@ -7,7 +7,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from sira.lucene.reader import Index
-from sira.program import Clause, FacetClause, PhraseClause, Program, RangeClause
+from sira.program import Clause, Program, TermClause
+from sira.search.explanation.lines import field_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +40,7 @@ class Explanation:
                 {
                     "clause": clause.label,
                     "kind": clause.kind,
-                    "field": _field(clause),
+                    "field": field_of(clause),
                     "occur": clause.occur,
                     "weight": clause.weight,
                     "df": clause.df,
@@ -52,9 +53,17 @@ class Explanation:
 
 
 def plain(program: Program) -> Program:
-    """The query's own words alone, on `contents` alone."""
-    clauses = tuple(clause for clause in program.clauses if clause.source is None)
-    return replace(program, clauses=clauses, scoring=replace(program.scoring, expansion_weight=0.0), verdicts=())
+    """Plain BM25: the query's own words with their weights, none required, on `contents` alone; k1 and b are kept.
+
+    Of a program that someone wrote these are its single words that are neither excluded nor a filter.
+    """
+    clauses = tuple(
+        replace(clause, occur="should")
+        for clause in program.clauses
+        if isinstance(clause, TermClause) and clause.source is None and clause.occur in ("should", "must")
+    )
+    scoring = replace(program.scoring, contents_weight=1.0, expansion_weight=0.0)
+    return replace(program, clauses=clauses, scoring=scoring, verdicts=())
 
 
 def explain(index: Index, program: Program, docid: str) -> Explanation:
@@ -73,16 +82,3 @@ def explain(index: Index, program: Program, docid: str) -> Explanation:
         documents=index.document_count,
         contributions=tuple(scored),
     )
-
-
-def _field(clause: Clause) -> str:
-    """Where a clause looks."""
-    match clause:
-        case FacetClause():
-            return "facet"
-        case RangeClause():
-            return clause.field
-        case PhraseClause():
-            return "contents"
-        case _:
-            return "contents and expansion"
