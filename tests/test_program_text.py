@@ -522,6 +522,8 @@ def test_a_written_text_searches_a_real_index(make_index: Callable[..., Path]) -
         assert found("heart -kind:animal year:[1990 TO 2000]") == {"a"}
         assert found("+kind:human (dog | treatment)") == {"a", "c"}
         assert found("#treatment heart") == {"a"}
+        with pytest.raises(ProgramError, match=r"year is a declared field \(integer\).*write year:\[1990 TO 1990\]"):
+            bind(parse_query("+year:1990 heart"), index)
         program = bind(parse_query('"heart attack" kind:human dog'), index)
         assert [clause.df for clause in program.clauses] == [2, 2, 1]
         assert index.search(program_from_text(program_to_text(program)), k=10) == index.search(program, k=10)

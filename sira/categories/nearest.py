@@ -8,6 +8,7 @@ postings of the rarest trigrams are read up to a bound, so that a look-up takes 
 
 from __future__ import annotations
 
+import re
 import unicodedata
 from collections.abc import Iterator
 from pathlib import Path
@@ -23,6 +24,7 @@ _POSTINGS_READ = 50_000
 _CANDIDATES = 40
 _LONGEST = 255
 _NAMES_AT_ONCE = 1 << 14
+_DIGITS = re.compile(r"\d+")
 _ASCII = {code: chr(code).lower() if chr(code).isalnum() else " " for code in range(128)}
 
 
@@ -118,14 +120,16 @@ class NearestNames:
     def find(self, name: str) -> list[tuple[float, int]]:
         """(similarity, number of the name) of all candidates alike enough, the best first, then by number.
 
-        Similarity is 1 for the same folded form; else the larger of 1 - distance / length and Dice's coefficient of
-        the trigrams, which does not mind the order of the words.
+        A name with other numbers is no candidate. Similarity is 1 for the same folded form; else the larger of
+        1 - distance / length and Dice's coefficient of the trigrams, which does not mind the order of the words.
         """
         folded = fold(name)[:_LONGEST]
-        wanted = trigrams(folded)
+        years, wanted = sorted(_DIGITS.findall(folded)), trigrams(folded)
         found: list[tuple[float, int]] = []
         for number in self._candidates(wanted, len(folded.encode())):
             other = fold(self._names[number].decode())
+            if years and (found_years := sorted(_DIGITS.findall(other))) and found_years != years:
+                continue  # 1912 births are not nearly 1932 births
             shared = trigrams(other)
             dice = 2 * len(wanted & shared) / max(1, len(wanted) + len(shared))
             alike = (

@@ -6,7 +6,16 @@ import argparse
 import json
 from typing import TYPE_CHECKING
 
-from sira.cli.options import add_index, add_settings, add_sketch, one_topic, open_index, programs, topics_and_sketches
+from sira.cli.options import (
+    add_index,
+    add_settings,
+    add_sketch,
+    one_topic,
+    open_index,
+    programs,
+    refuse,
+    topics_and_sketches,
+)
 from sira.cli.programs import add_syntax, refuse_sketch, written_programs
 
 if TYPE_CHECKING:
@@ -23,6 +32,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     form = parser.add_mutually_exclusive_group()
     form.add_argument("--json", action="store_true", help="programs as JSON Lines, of all topics without --qid")
     form.add_argument("--text", action="store_true", help="the same in the exact text form (docs/program-text.md)")
+    parser.add_argument(
+        "--further",
+        action="store_true",
+        help="also the programs of the searches that a sketch proposes (--mode several)",
+    )
     add_sketch(parser)
     add_settings(parser)
 
@@ -38,12 +52,18 @@ def run(arguments: argparse.Namespace) -> int:
         every = arguments.qid is None and (arguments.json or arguments.text)
         return topics if every else [one_topic(topics, arguments.qid)]
 
+    if arguments.syntax == "program":
+        refuse(arguments, {"further": False}, "it belongs to a sketch: --syntax program takes the query as written")
     topics, sketches = topics_and_sketches(arguments, arguments.query, wanted)
     topics = wanted(topics)
     with open_index(arguments) as index:
         documents = index.document_count
         written = arguments.syntax == "program"
-        found = written_programs(topics, index, arguments) if written else programs(topics, sketches, index, arguments)
+        found = (
+            written_programs(topics, index, arguments)
+            if written
+            else programs(topics, sketches, index, arguments, further=arguments.further)
+        )
         for program in found:
             if arguments.json:
                 print(json.dumps(program_to_json(program), ensure_ascii=False))

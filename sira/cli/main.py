@@ -48,6 +48,8 @@ COMMANDS: dict[str, Command] = {
     "categories": Command("sira.cli.categories", "build Wikipedia's category graph from dump files, or look a name up"),
     "wikipedia": Command("sira.cli.wikipedia", "make a corpus of Wikipedia's dumps, and check questions against it"),
     "run": Command("sira.cli.run", "run an experiment from a TOML file into a results folder"),
+    "compare": Command("sira.cli.compare", "compare TREC runs of any origin: means, tests, topics that differ most"),
+    "tune": Command("sira.cli.tune", "choose k1, b, lambda, tau or w_e on a development split, by cross-validation"),
     "prompts": Command("sira.cli.prompts", "list the prompts, show one, or show the messages that it makes of a text"),
 }
 

@@ -281,8 +281,15 @@ def one_topic(topics: list[Topic], qid: str | None) -> Topic:
 
 
 def programs(
-    topics: Iterable[Topic], sketches: Mapping[str, Sketch] | None, index: Index, arguments: argparse.Namespace
+    topics: Iterable[Topic],
+    sketches: Mapping[str, Sketch] | None,
+    index: Index,
+    arguments: argparse.Namespace,
+    *,
+    further: bool = False,
 ) -> Iterator[Program]:
+    """One program a topic; with `further` also those of the searches that its sketch proposes."""
     chosen = compiler(arguments)
     for topic in topics:
-        yield chosen.program(topic, (sketches or {}).get(topic.qid), index)
+        sketch = (sketches or {}).get(topic.qid)
+        yield from chosen.searches(topic, sketch, index) if further else (chosen.program(topic, sketch, index),)

@@ -18,7 +18,7 @@ from sira.compile.judge import Judge
 from sira.compile.proposals import Window, admitted, proposed_windows
 from sira.compile.ranges import range_entries
 from sira.compile.safety import Safety, excluding_part
-from sira.compile.settings import CompileSettings
+from sira.compile.settings import MAX_PHRASE_CHARACTERS, MAX_TOPIC_CHARACTERS, CompileSettings
 from sira.compile.statistics import Positions, Separation, Statistics
 from sira.compile.weights import Weigher, agreements
 from sira.errors import InputError
@@ -43,7 +43,8 @@ def compile_sketch(
     weight above 0 counts. A required word of the query makes the query's own clause a must; a required word that no
     document holds stays in the program, which then finds nothing. `facets` knows which facets there can be.
 
-    Raises InputError where the sketch is of another topic, or where the statistics lack what a weighting needs.
+    Raises InputError where the sketch is of another topic, where the topic is too long to be searched, or where the
+    statistics lack what a weighting needs.
     """
     settings, safety = settings or CompileSettings(), safety or Safety()
     sketch = sketch or Sketch(topic.qid)
@@ -51,7 +52,12 @@ def compile_sketch(
         safety = replace(safety, trusted=False)
     if sketch.qid != topic.qid:
         raise InputError(f"the sketch of topic {sketch.qid!r} was given for topic {topic.qid!r}")
-    texts = [topic.text, excluding_part(topic.text), *(phrase.text for phrase in sketch.phrases)]
+    if len(topic.text) > MAX_TOPIC_CHARACTERS:
+        raise InputError(
+            f"topic {topic.qid!r} has {len(topic.text):,} characters: at most {MAX_TOPIC_CHARACTERS:,} make a query"
+        )
+    short = (phrase.text if len(phrase.text) <= MAX_PHRASE_CHARACTERS else "" for phrase in sketch.phrases)
+    texts = [topic.text, excluding_part(topic.text), *short]
     own, excluded, *analysed = statistics.analyze(texts)
     query = Counter(own)
     entries: dict[int, list[Entry]] = {}

@@ -10,8 +10,9 @@ from sira.compile.entries import Entry
 from sira.compile.gates import Terms
 from sira.compile.identifiers import MAX_TERMS, identifiers
 from sira.compile.safety import Safety, traced
+from sira.compile.settings import MAX_PHRASE_CHARACTERS
 from sira.compile.statistics import Statistics
-from sira.records import SketchPhrase, Topic, Verdict
+from sira.records import Outcome, SketchPhrase, Topic, Verdict
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +56,11 @@ def admitted(
     `own` are the terms of the topic, `excluded` those of its excluding part.
     """
     for rank, (phrase, terms) in enumerate(zip(phrases, analysed, strict=True), start=1):
+        if len(phrase.text) > MAX_PHRASE_CHARACTERS:
+            said = f"{len(phrase.text):,} characters: at most {MAX_PHRASE_CHARACTERS:,} make a phrase"
+            begin = phrase.text[:MAX_PHRASE_CHARACTERS]
+            entries.setdefault(rank, []).append(Entry(Verdict(begin, "", Outcome.TOO_LONG, reason=said)))
+            continue
         if not safety.trusted:
             kept, verdict = traced(phrase, terms, own, excluded)
             if verdict is not None:

@@ -14,6 +14,10 @@ Ngrams = Literal["off", "atoms", "atoms+phrases"]
 Gate = Literal["auto", "window", "any", "phrase", "soft", "off"]
 Weights = Literal["uniform", "rank", "idf", "agreement", "margin"]
 
+MAX_TOPIC_CHARACTERS = 100_000
+"""More is a document, and its search would take minutes."""
+MAX_PHRASE_CHARACTERS = 1_000
+"""A longer phrase gets one verdict as a whole: each window's own would repeat it."""
 TINY_COLLECTION = 300
 """Documents; nothing smaller was measured, so the gate of the paper stands there."""
 SMALL_COLLECTION = 5_000

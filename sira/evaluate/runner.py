@@ -59,6 +59,8 @@ def run_experiment(experiment: Experiment, out: Path, *, progress: bool = True) 
     for inputs in opened:
         check_live_sketches(inputs, used)
     with _owned(out):
+        for left in out.rglob(".*.tmp"):  # half-written files of a killed run: the folder is ours alone
+            left.unlink(missing_ok=True)
         opened = [with_live_sketches(inputs, used, out, progress=progress) for inputs in opened]
         session = dt.datetime.now(dt.UTC).isoformat(timespec="seconds")
         _write_json(out / "config.json", resolved(experiment, opened))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, Protocol, runtime_checkable
 
 from sira.errors import ProgramError
 from sira.program import MAX_WEIGHT, AnyOfClause, Clause, FacetClause, PhraseClause, Program, Scoring, TermClause
@@ -16,6 +16,14 @@ if TYPE_CHECKING:
 
 _Key = tuple[Literal["term", "phrase", "facet"], tuple[str, ...]]
 """What has a df."""
+
+
+@runtime_checkable
+class _Declared(Protocol):
+    """Statistics that know the numeric and date fields of the index."""
+
+    @property
+    def value_fields(self) -> Mapping[str, str]: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,12 +46,15 @@ def bind(query: Query, statistics: Statistics, scoring: Scoring | None = None, *
     phrase. An alternative of several words is an atom of the field `expansion`. Equal clauses join: the weights add up.
     Exact items stay as written, with the df where the text has none. The text's own scoring and qid go first.
 
-    Raises ProgramError for weights or clauses beyond the limits.
+    Raises ProgramError for weights or clauses beyond the limits, and for a facet of a declared field, which has ranges.
     """
     raws = [item for item in query.items if isinstance(item, Raw)]
     texts = [text for item in raws for text in item.texts]
     analysed = iter(statistics.analyze(texts) if texts else [])
     drafts = [draft for item in query.items for draft in _drafts(item, analysed)]
+    if isinstance(statistics, _Declared):
+        for draft in drafts:
+            _check_field(draft.clause, statistics.value_fields)
     df = _frequencies(drafts, statistics)
     clauses: list[Clause] = []
     verdicts = list(query.verdicts)
@@ -70,6 +81,16 @@ def bind(query: Query, statistics: Statistics, scoring: Scoring | None = None, *
         tuple(verdicts),
         query.text if query.program_text is None else query.program_text,
     )
+
+
+def _check_field(clause: Clause | None, declared: Mapping[str, str]) -> None:
+    if isinstance(clause, FacetClause):
+        field, _, value = clause.facet.partition(":")
+        if field in declared:
+            raise ProgramError(
+                f"{clause.facet!r}: {field} is a declared field ({declared[field]}) and has ranges: "
+                f"write {field}:[{value} TO {value}]"
+            )
 
 
 def _join(clauses: list[Clause], place: int, clause: Clause) -> None:

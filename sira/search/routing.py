@@ -22,15 +22,15 @@ Action = Literal["plain", "compiled", "several", "agent"]
 
 @dataclass(frozen=True, slots=True)
 class Thresholds:
-    """When a topic leaves the way of one compiled search. Chosen by argument, on no test set; each errs on the side of
-    the compiled search.
+    """When a topic leaves the way of one compiled search. Chosen by argument, on no test set.
 
-    `plain` (no LLM call) needs all of: at most `head_words` words after analysis, all of them in the index, the rarest
-    with an idf of at least `head_idf_share` of the largest possible, and a first hit that scores at least `clear_ratio`
-    times as much as the hit of rank `score_depth`.
+    `plain` (no LLM call) is for head queries: at most `head_words` words after analysis, all of them in the index, the
+    rarest with an idf of at least `head_idf_share` of the largest possible; and hits that are few, or whose scores are
+    not all alike: the first has at least `head_ratio` times the score of the hit of rank `score_depth`.
 
-    `several` needs at least `several_words` words (a question of many constraints) and a first hit that is not clear:
-    a long query that one document answers, such as a whole passage, stays with one search.
+    `several` needs at least `several_words` words (a question of many constraints) and a first hit that is not clear,
+    with less than `clear_ratio` times that score: a long query that one document answers, such as a whole passage,
+    stays with one search.
 
     `fallback` is the action where confidence is low: no hit, less than `known_share` of the distinct words in the
     index, or no word with more than `low_idf_share` of the largest idf. `agent` is for callers that have one: the
@@ -40,7 +40,8 @@ class Thresholds:
     __pydantic_config__: ClassVar[Mapping[str, Any]] = {"extra": "forbid"}  # as a table of a TOML file
 
     head_words: int = 3
-    head_idf_share: float = 0.5
+    head_idf_share: float = 0.3
+    head_ratio: float = 1.05
     clear_ratio: float = 1.2
     score_depth: int = 10
     several_words: int = 40
@@ -55,8 +56,9 @@ class Thresholds:
         for name in ("head_idf_share", "known_share", "low_idf_share"):
             if not 0 <= getattr(self, name) <= 1:
                 raise InputError(f"routing: {name} = {getattr(self, name)}: give a share between 0 and 1")
-        if not (math.isfinite(self.clear_ratio) and self.clear_ratio >= 1):
-            raise InputError(f"routing: clear_ratio = {self.clear_ratio}: give a finite number >= 1")
+        for name in ("head_ratio", "clear_ratio"):
+            if not (math.isfinite(getattr(self, name)) and getattr(self, name) >= 1):
+                raise InputError(f"routing: {name} = {getattr(self, name)}: give a finite number >= 1")
         if self.fallback not in get_args(Action):
             raise InputError(f"routing: fallback = {self.fallback!r}: choose {', '.join(get_args(Action))}")
 
@@ -133,18 +135,19 @@ def route(
         return Decision(limits.fallback, f"low confidence: {doubt}", found, fallback=True)
     if ranking is None:
         return Decision("compiled", "one compiled search: no scores to judge by", found)
-    words, ratio = int(found["words"]), found["top_ratio"]
+    words, hits, ratio = int(found["words"]), int(found["hits"]), found["top_ratio"]
+    few = hits < limits.score_depth
     scores = f"the first hit scores {ratio:.2f} times as much as that of rank {limits.score_depth}"
-    clear = found["hits"] >= limits.score_depth and ratio >= limits.clear_ratio
     if (
-        clear
+        (few or ratio >= limits.head_ratio)
         and words <= limits.head_words
         and found["known"] == found["distinct"]
         and found["max_idf_share"] >= limits.head_idf_share
     ):
         share = f"a word with {found['max_idf_share']:.0%} of the largest idf"
-        return Decision("plain", f"head query: {words} known words, {share}, and {scores}", found)
-    if words >= limits.several_words and not clear:
+        said = f"only {hits} hit{'s' * (hits != 1)}" if few else scores
+        return Decision("plain", f"head query: {words} known word{'s' * (words != 1)}, {share}, and {said}", found)
+    if words >= limits.several_words and (few or ratio < limits.clear_ratio):
         return Decision("several", f"a question of {words} words, and no first hit that stands out", found)
     return Decision("compiled", "one compiled search: neither a clear head query nor a long question", found)
 

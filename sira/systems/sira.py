@@ -66,13 +66,15 @@ class Sira:
         sketch, watch = self.sketches.get(topic.qid), Stopwatch()
         calls = 0 if sketch is None else sketch.samples
         usage = self.usage.get(topic.qid, Usage()) if calls else Usage()
-        if mode == "several":
-            with watch.timing("compile"):
-                programs = self.compiler.searches(topic, sketch, index)
-            return replace(search_together(index, programs, k, self.settings, watch), llm_calls=calls, usage=usage)
         with watch.timing("compile"):
-            program = self.compiler.program(topic, sketch, index)
-        return replace(search_program(index, program, k, self.settings.relax, watch), llm_calls=calls, usage=usage)
+            wanted = sketch if mode == "several" or sketch is None else replace(sketch, searches=())
+            programs = self.compiler.searches(topic, wanted, index)
+        # Where routing would have several searches and the sketch proposes none, no budget of pages cuts the one.
+        if len(programs) == 1 and self.settings.mode != "several":
+            found = search_program(index, programs[0], k, self.settings.relax, watch)
+        else:
+            found = search_together(index, programs, k, self.settings, watch)
+        return replace(found, llm_calls=calls, usage=usage)
 
 
 def others(ids: Iterable[str]) -> dict[str, str]:

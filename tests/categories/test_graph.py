@@ -98,6 +98,8 @@ def test_the_nearest_names_come_best_first(graph: CategoryGraph) -> None:
     assert graph.nearest("births 1643")[0] == "1643_births"
     assert graph.nearest("Natural-philosphy") == ("Physics",)  # through the redirect
     assert graph.nearest("agyptologie", 1) == ("Ägyptologie_日本",)
+    assert graph.nearest("1643_birth") == ("1643_births",)
+    assert graph.nearest("1644_births") == ()  # another year is no other spelling
     assert graph.nearest("Zzzz") == ()
     assert graph.nearest("Physics", 0) == ()
 

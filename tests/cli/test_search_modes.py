@@ -173,6 +173,28 @@ def test_several_searches_deliver_at_most_the_pages_of_the_budget(folder: Path, 
     assert (len(fewer["hits"]), len(fewer["several"]["searches"]), fewer["several"]["over_budget"]) == (2, 1, 2)
 
 
+def test_compile_shows_the_program_of_each_further_search_with_its_verdicts(folder: Path, sira: Sira) -> None:
+    written(folder)
+    base = (
+        "--topics",
+        "topics.tsv",
+        "--sketches",
+        "sketches.jsonl",
+        "--index",
+        folder / "ix",
+        "--gate",
+        "off",
+        "--json",
+    )
+    found = [json.loads(line) for line in sira("compile", *base, "--qid", "long", "--further").out.splitlines()]
+    assert [[item["phrase"] for item in program["verdicts"]] for program in found] == [
+        ["wash"],
+        ["release agent", "release agent"],
+        ["clay"],
+    ]
+    assert len(sira("compile", *base, "--qid", "long").out.splitlines()) == 1
+
+
 def test_sketches_without_searches_are_said_to_have_none(folder: Path, find: Sira) -> None:
     done = find("kiln", "--mode", "several", "--phrase", "raku")
     assert done.status == 0

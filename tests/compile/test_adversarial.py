@@ -11,8 +11,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from sira.compile import CompileSettings, Safety, compile_sketch
-from sira.compile.settings import Ngrams
-from sira.errors import ProgramError
+from sira.compile.settings import MAX_PHRASE_CHARACTERS, MAX_TOPIC_CHARACTERS, Ngrams
+from sira.errors import InputError, ProgramError
 from sira.lucene.reader import Index
 from sira.policy import read_policy
 from sira.program import MAX_WEIGHT, Program, program_from_json, program_to_json
@@ -48,8 +48,14 @@ def checked(index: Index, sketch: Sketch, ngrams: Ngrams = "off", safety: Safety
     ranking = index.search(program, 1000)
     assert time.monotonic() - start < SECONDS
     assert {item.phrase for item in program.verdicts} == {
-        *(phrase.text for phrase in sketch.phrases), *sketch.facets, *(item.label for item in sketch.ranges)
-    }  # fmt: skip
+        *(phrase.text[:MAX_PHRASE_CHARACTERS] for phrase in sketch.phrases),
+        *sketch.facets,
+        *(item.label for item in sketch.ranges),
+    }
+    long = {
+        phrase.text[:MAX_PHRASE_CHARACTERS] for phrase in sketch.phrases if len(phrase.text) > MAX_PHRASE_CHARACTERS
+    }
+    assert {item.phrase for item in program.verdicts if item.outcome is Outcome.TOO_LONG} == long
     own = [clause for clause in program.clauses if clause.source is None]
     assert [clause.label for clause in own] == ["why", "did", "glaze", "crawl", "kiln"]
     assert all(0 <= clause.weight <= MAX_WEIGHT for clause in program.clauses)
@@ -90,6 +96,11 @@ def of(*texts: str) -> Sketch:
 )  # fmt: skip
 def test_phrases_that_nobody_would_write(index: Index, texts: list[str], ngrams: Ngrams) -> None:
     checked(index, of(*texts), ngrams)
+
+
+def test_a_topic_that_is_a_document_is_refused(index: Index) -> None:
+    with pytest.raises(InputError, match="topic 'q' has 100,001 characters: at most 100,000 make a query"):
+        compile_sketch(Topic("q", "x" * (MAX_TOPIC_CHARACTERS + 1)), None, index)
 
 
 def test_a_phrase_repeated_a_thousand_times_counts_once(index: Index) -> None:

@@ -136,9 +136,11 @@ def test_a_killed_run_resumes_to_the_same_results(folder: Path) -> None:
     os.kill(child.pid, signal.SIGKILL)
     child.wait()
     assert not (out / "results.json").exists()
+    (out / "runs" / "pots" / ".both.trec.123-0a.tmp").write_text("half a li")
     run_experiment(read_experiment(folder / "e.toml"), out, progress=False)
     for run in (whole / "runs" / "pots").glob("*.trec"):
         assert (out / "runs" / "pots" / run.name).read_bytes() == run.read_bytes()
+    assert not list(out.rglob("*.tmp"))
     timeless = [key for key in values(whole) if not key[1].startswith("ms_")]
     assert {key: values(whole)[key] for key in timeless} == {key: values(out)[key] for key in timeless}
 

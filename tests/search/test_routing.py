@@ -15,7 +15,7 @@ from sira.program import Program, TermClause
 from sira.records import Document, Ranking, Topic
 from sira.search.routing import Action, Decision, Thresholds, predictors, route, route_counts
 
-STATISTICS = TableStatistics(1000, {"raku": 4, "kiln": 100, "the": 1000, "glaze": 1})
+STATISTICS = TableStatistics(1000, {"raku": 4, "kiln": 100, "wash": 200, "the": 1000, "glaze": 1})
 
 
 def ranking(*scores: float) -> Ranking:
@@ -24,6 +24,7 @@ def ranking(*scores: float) -> Ranking:
 
 CLEAR = ranking(9.0, 5.0, *[4.0] * 10)
 FLAT = ranking(4.4, *[4.0] * 11)  # 1.1 times
+ALIKE = ranking(4.1, *[4.0] * 11)  # 1.02 times
 
 
 def lucene_idf(df: int) -> float:
@@ -69,12 +70,18 @@ def test_an_empty_collection_has_predictors() -> None:
             "head query: 2 known words, a word with 83% of the largest idf, "
             "and the first hit scores 2.25 times as much as that of rank 10",
         ),
-        ("raku kiln", FLAT, "compiled", "one compiled search: neither a clear head query nor a long question"),
+        ("raku kiln", FLAT, "plain", "head query: 2 known words, a word with 83% of the largest idf, and the first"),
+        ("raku kiln", ALIKE, "compiled", "one compiled search: neither a clear head query nor a long question"),
         ("raku kiln", None, "compiled", "one compiled search: no scores to judge by"),
-        ("raku kiln", ranking(9.0, 1.0), "compiled", "one compiled search: neither"),  # too few hits to be sure
+        (
+            "raku",
+            ranking(4.0, 4.0),
+            "plain",
+            "head query: 1 known word, a word with 83% of the largest idf, and only 2",
+        ),
         ("raku kiln glaze the", CLEAR, "compiled", "one compiled search: neither"),  # four words
         ("raku kiln unknown", CLEAR, "compiled", "one compiled search: neither"),
-        ("kiln", CLEAR, "compiled", "one compiled search: neither"),  # no rare word
+        ("wash", CLEAR, "compiled", "one compiled search: neither"),  # no rare word
         ("raku " * 40, FLAT, "several", "a question of 40 words, and no first hit that stands out"),
         ("raku " * 39, FLAT, "compiled", "one compiled search: neither"),
         ("raku " * 40, CLEAR, "compiled", "one compiled search: neither"),
@@ -96,11 +103,13 @@ def test_each_way(text: str, hits: Ranking | None, action: Action, reason: str) 
 
 def test_thresholds_move_the_borders_and_name_another_fallback() -> None:
     topic = Topic("q", "raku kiln")
-    assert route(topic, STATISTICS, FLAT, Thresholds(clear_ratio=1.1)).action == "plain"
-    assert route(topic, STATISTICS, CLEAR, Thresholds(clear_ratio=2.26)).action == "compiled"
+    assert route(topic, STATISTICS, ALIKE, Thresholds(head_ratio=1.02)).action == "plain"
+    assert route(topic, STATISTICS, CLEAR, Thresholds(head_ratio=2.26)).action == "compiled"
     assert route(topic, STATISTICS, CLEAR, Thresholds(head_idf_share=0.84)).action == "compiled"
     assert route(topic, STATISTICS, CLEAR, Thresholds(head_words=1)).action == "compiled"
-    assert route(topic, STATISTICS, FLAT, Thresholds(several_words=2)).action == "several"
+    long = Topic("q", "raku kiln raku kiln")
+    assert route(long, STATISTICS, FLAT, Thresholds(several_words=4)).action == "several"
+    assert route(long, STATISTICS, FLAT, Thresholds(several_words=4, clear_ratio=1.1)).action == "compiled"
     with_agent = route(Topic("q", "zzz"), STATISTICS, None, Thresholds(fallback="agent"))
     assert (with_agent.action, with_agent.fallback) == ("agent", True)
 
@@ -112,6 +121,7 @@ def test_thresholds_move_the_borders_and_name_another_fallback() -> None:
         ({"score_depth": 1}, "score_depth = 1: give 2 or more"),
         ({"known_share": 1.5}, "known_share = 1.5: give a share between 0 and 1"),
         ({"clear_ratio": math.inf}, "clear_ratio = inf: give a finite number >= 1"),
+        ({"head_ratio": 0.9}, "head_ratio = 0.9: give a finite number >= 1"),
         ({"fallback": "guess"}, "fallback = 'guess': choose plain, compiled, several, agent"),
     ],
 )

@@ -96,7 +96,7 @@ def test_a_head_query_goes_to_plain_bm25_and_costs_no_call(index: Index) -> None
 
 def test_a_long_question_goes_to_several_and_low_confidence_to_the_fallback(index: Index) -> None:
     sketches = {"q": sketch("slip", searches=("clay",))}
-    several = Sira(sketches, ANY_DF, SearchSettings("auto", Thresholds(several_words=3, clear_ratio=99)))
+    several = Sira(sketches, ANY_DF, SearchSettings("auto", Thresholds(head_words=2, several_words=3, clear_ratio=99)))
     answer = several.answer(Topic("q", "raku kiln glaze"), index, 5)
     assert (answer.note["route"]["action"], len(answer.programs), answer.searches) == ("several", 2, 3)
     doubt = several.answer(Topic("q", "unheard words"), index, 5)
@@ -153,3 +153,11 @@ def test_what_does_not_fit_is_refused() -> None:
         SearchSettings("auto", Thresholds(fallback="agent"))
     with pytest.raises(InputError, match="mode = 'both'"):
         SearchSettings("both")  # pyright: ignore[reportArgumentType]
+
+
+def test_routing_to_several_without_further_searches_is_one_search_as_deep_as_asked(index: Index) -> None:
+    settings = SearchSettings("auto", Thresholds(head_words=2, several_words=3, clear_ratio=99), Budget(max_pages=1))
+    answer = Sira({"q": sketch("slip")}, ANY_DF, settings).answer(Topic("q", "raku kiln glaze"), index, 5)
+    assert answer.note["route"]["action"] == "several"
+    assert "several" not in answer.note
+    assert (len(answer.programs), len(answer.ranking) > 1) == (1, True)

@@ -168,4 +168,4 @@ def figure(title: str, drawing: str, below: str = "", note: str = "") -> str:
 
 def numbers(table: str) -> str:
     """The figures of a drawing as a table, folded away."""
-    return f"<details><summary>Figures</summary>{table}</details>\n"
+    return f"<details><summary>Values</summary>{table}</details>\n"

@@ -15,7 +15,7 @@ from sira.evaluate.reporting.tables import first_measure
 from sira.evaluate.results import CollectionResults
 
 _LEFT, _TOP, _ROW, _WIDEST = 46.0, 18.0, 30.0, 76.0
-_FAINTEST, _FULLEST = 0.06, 0.6
+_FAINTEST, _FULLEST = 0.06, 0.5
 
 
 class Grid(NamedTuple):
@@ -46,7 +46,7 @@ def grids(experiment: Experiment) -> Iterator[Grid]:
 
 
 def heat_map(collection: CollectionResults, grid: Grid) -> str:
-    """Darker is better; the best has a frame and a star, the defaults a dashed frame."""
+    """Fuller is better; the best has a frame and a star, the defaults a dashed frame."""
     measure = first_measure(collection)
     means = {row.cell.system: row.evaluation.mean[measure] for row in collection.rows}
     values = {place: means[name] for place, name in grid.systems.items()}

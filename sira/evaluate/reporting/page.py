@@ -78,7 +78,9 @@ def _collection(
         yield "<h3>Weight and gate</h3>\n" + _figures(maps)
     yield from _folded("Gains and losses by topic", _topics(experiment, collection))
     by_quality = sorted(collection.rows, key=lambda row: -row.evaluation.mean[first_measure(collection)])
-    yield from _folded("The gate", [gate_figure(row) for row in by_quality if row.windows.outcomes])
+    yield from _folded(
+        "Proposed windows, kept and dropped", [gate_figure(row) for row in by_quality if row.windows.outcomes]
+    )
     for table in tables.tables(experiment, collection)[1:]:
         yield _table(table)
     items = "".join(f"<li>{safe(note)}</li>\n" for note in tables.notes(collection, audit))
@@ -129,7 +131,7 @@ def _costs(collection: CollectionResults, styles: Sequence[Series]) -> Iterator[
     if len(searched) > 1:
         note = f"Without a time of their own: {', '.join(rest)}." if rest else ""
         yield pareto(points("ms_per_query_p50", searched), "ms a query (p50)", measure, log=True, note=note, key=key)
-    if any(row.costs["llm_calls_per_query"] for row in collection.rows):
+    if len(both) > 1 and any(row.costs["llm_calls_per_query"] for row in collection.rows):
         yield pareto(points("llm_calls_per_query", both), "LLM calls a query", measure, key=key)
 
 

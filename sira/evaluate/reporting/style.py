@@ -38,7 +38,7 @@ svg .unseen { fill: transparent; } svg .unseen:hover { fill: var(--ink); fill-op
 .swatch { width: 26px; height: 12px; flex: none; }
 .patterns { position: absolute; width: 0; height: 0; }
 @media (max-width: 34rem) { body { padding: .7rem; } section { padding: .6rem; } }
-@media print { details > * { display: revert; } section { break-inside: avoid-page; } }
+@media print { figure { break-inside: avoid; } }
 """
 
 PATTERNS = (
