@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import fcntl
+import logging
 import os
 import shutil
 import sys
@@ -17,7 +18,9 @@ from collections.abc import Callable, Generator
 from dataclasses import dataclass
 from pathlib import Path
 
-from sira.errors import SiraError
+from sira.errors import InputError, SiraError
+
+_log = logging.getLogger(__name__)
 
 _LOCK = ".lock"
 _AT_FDCWD = -100
@@ -32,6 +35,33 @@ class FolderKind:
     name: str
     is_one: Callable[[Path], bool]
     fault: type[SiraError]
+
+
+@contextlib.contextmanager
+def owned(folder: Path) -> Generator[None]:
+    """Hold a folder, which is made where it is absent, by a lock that dies with the process.
+
+    Raises InputError where another process holds it, or where it cannot be written.
+    """
+    if folder.exists() and not folder.is_dir():
+        raise InputError(f"{folder}: is a file: give the name of a folder")
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        lock = os.open(folder / _LOCK, os.O_RDWR | os.O_CREAT, 0o644)
+    except OSError as error:
+        raise InputError(f"{folder}: cannot be written ({error.strerror}): choose another folder") from None
+    try:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise InputError(
+                f"{folder}: another process works in this folder: wait for it, or choose another"
+            ) from None
+        except OSError as error:  # some network file systems have no locks
+            _log.warning("%s: no locks here (%s): see to it that one process alone works in it", folder, error.strerror)
+        yield
+    finally:
+        os.close(lock)
 
 
 def _hidden(target: Path, what: str) -> str:

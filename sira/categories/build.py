@@ -21,12 +21,13 @@ from sira.categories.nearest import NearestNames, write_trigrams
 from sira.categories.parts import Part
 from sira.categories.rules import DEFAULT_RULES, Rules, read_rules
 from sira.categories.sql_parts import Watch, hidden_part, links_part, names_its_target, page_part, redirect_part
-from sira.categories.stages import Work, is_done, joined, locked, record_of, run_stage
+from sira.categories.stages import Work, is_done, joined, record_of, run_stage
 from sira.categories.xml_parts import category_prefixes, xml_part
 from sira.corpora.files import replacing
 from sira.corpora.wikipedia.dumps import fingerprint
 from sira.corpora.wikipedia.names import NameForm
 from sira.errors import InputError
+from sira.folders import owned
 
 log = logging.getLogger("sira.categories")
 
@@ -78,7 +79,7 @@ def build_graph(sources: Sources, out: Path, settings: Settings | None = None) -
     """
     settings = settings or Settings()
     rules = read_rules(settings.rules)
-    with locked(out):
+    with owned(out):
         for torn in out.glob(f".{MANIFEST}.*.tmp"):
             torn.unlink()
         stages = _xml_stages(sources, rules) if sources.xml else _sql_stages(sources, out)

