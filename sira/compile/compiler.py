@@ -84,7 +84,7 @@ def compile_sketch(
     judge = Judge(tuple(own), query, required, df, gate, whole, weigher, settings, positions)
     for item in proposals:
         if (entry := judge.entry(item)) is not None:
-            entries.setdefault(item.origin.rank, []).append(entry)
+            entries.setdefault(item.rank, []).append(entry)
     listed = [
         *(entry for rank in sorted(entries) for entry in entries[rank]),
         *facet_entries(topic, sketch.facets, statistics, settings.sketch_weight, safety=safety, validator=facets),

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from typing import NamedTuple
 
 from sira.compile.settings import CompileSettings
 from sira.program import Clause, FacetClause, PhraseClause, RangeClause, TermClause
 from sira.records import Outcome, Verdict
 
 
-@dataclass(frozen=True, slots=True)
-class Entry:
+class Entry(NamedTuple):
     """A verdict and the clauses that it brings."""
 
     verdict: Verdict

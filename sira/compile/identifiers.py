@@ -22,6 +22,7 @@ MAX_TERMS = 12
 
 _JOINERS = "-‐‑‒–−/._"
 _RUN = re.compile(rf"(?<![^\W_])[^\W_]++(?:[{_JOINERS}][^\W_]++)+")
+_DIGIT = re.compile(r"\d")
 _PART = re.compile(r"[^\W_]+")
 _MIXED = re.compile(r"[^\W\d_]\d|\d(?=[^\W\d_])[^a-z]")
 _TIMES = frozenset({"early", "late", "mid", "pre", "post", "circa", "since", "until", "before", "after"})
@@ -29,6 +30,8 @@ _TIMES = frozenset({"early", "late", "mid", "pre", "post", "circa", "since", "un
 
 def identifiers(text: str) -> Iterator[str]:
     """The identifiers of several parts, from left to right. One of a single part is a word like any other."""
+    if not _DIGIT.search(text):
+        return
     for match in _RUN.finditer(text):
         run = match.group()
         for piece in _pieces(run):

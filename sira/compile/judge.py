@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from sira.compile.entries import Entry
@@ -46,7 +46,7 @@ class Judge:
             self.seen.add((role, item.terms))
         kept = outcome is Outcome.KEPT or (outcome is Outcome.UNSEEN and role == "must")
         verdict = Verdict(item.phrase.text, item.term, outcome, df, weight if kept else None)
-        return Entry(verdict, tuple(self._clauses(item, weight, df)) if kept else ())
+        return Entry(verdict, self._clauses(item, weight, df) if kept else ())
 
     def _is_found(self, item: Window) -> bool:
         """Whether each term of an identifier is searched for by itself, at full weight, or its window as any other."""
@@ -58,7 +58,7 @@ class Judge:
     def _weight(self, item: Window, df: int) -> float:
         factor = 1.0 if item.phrase.weight is None else item.phrase.weight
         if item.phrase.role == "should":
-            factor *= self.weigher.factor(item.terms, item.origin.rank, df) * self.gate.share(df)
+            factor *= self.weigher.factor(item.terms, item.rank, df) * self.gate.share(df)
         return min(self.settings.sketch_weight * factor, MAX_WEIGHT)
 
     def _outcome(self, item: Window, df: int) -> Outcome:
@@ -75,24 +75,23 @@ class Judge:
 
     def _gated(self, item: Window, df: int) -> Outcome:
         """What the gate says of a window of this phrase."""
-        return self.whole.get(item.origin.rank, self.gate.judge(df)) if df else Outcome.UNSEEN
+        return self.whole.get(item.rank, self.gate.judge(df)) if df else Outcome.UNSEEN
 
     def _in_query(self, terms: Terms) -> bool:
         size = len(terms)
         return any(self.own[at : at + size] == terms for at in range(len(self.own) - size + 1))
 
-    def _clauses(self, item: Window, weight: float, df: int) -> Iterator[Clause]:
+    def _clauses(self, item: Window, weight: float, df: int) -> tuple[Clause, ...]:
         occur, source = item.phrase.role, item.phrase.text
         if occur == "should" and weight == 0:
-            return
+            return ()
         if len(item.terms) == 1:
-            yield TermClause(item.terms[0], weight, occur, source, df)
-        elif occur == "must_not":
-            yield PhraseClause(item.terms, weight, occur, source, df)
-        elif item.identifier and self.positions:
-            yield TermClause(item.term, weight / 2, occur, source, df)
-            yield PhraseClause(item.terms, weight / 2, occur, source, df)
-        else:
-            yield TermClause(item.term, weight, occur, source, df)
-            if self.settings.ngrams == "atoms+phrases":
-                yield PhraseClause(item.terms, weight, occur, source, df)
+            return (TermClause(item.terms[0], weight, occur, source, df),)
+        if occur == "must_not":
+            return (PhraseClause(item.terms, weight, occur, source, df),)
+        if item.identifier and self.positions:
+            weight /= 2
+        atom = TermClause(item.term, weight, occur, source, df)
+        if (item.identifier and self.positions) or self.settings.ngrams == "atoms+phrases":
+            return (atom, PhraseClause(item.terms, weight, occur, source, df))
+        return (atom,)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from sira.analysis import windows
 from sira.compile.entries import Entry
@@ -15,8 +15,7 @@ from sira.compile.statistics import Statistics
 from sira.records import Outcome, SketchPhrase, Topic, Verdict
 
 
-@dataclass(frozen=True, slots=True)
-class Phrase:
+class Phrase(NamedTuple):
     """One proposed phrase, analysed. `rank` counts from 1."""
 
     phrase: SketchPhrase
@@ -24,17 +23,14 @@ class Phrase:
     rank: int
 
 
-@dataclass(frozen=True, slots=True)
-class Window:
-    """One window of one phrase, on its way to a verdict; or an identifier in it, whatever its length."""
+class Window(NamedTuple):
+    """One window of one phrase, on its way to a verdict; or an identifier in it, whatever its length. A tuple, since a
+    program is made of a hundred of them and more."""
 
-    origin: Phrase
+    phrase: SketchPhrase
+    rank: int
     terms: Terms
     identifier: bool = False
-
-    @property
-    def phrase(self) -> SketchPhrase:
-        return self.origin.phrase
 
     @property
     def term(self) -> str:
@@ -84,9 +80,9 @@ def proposed_windows(phrases: Sequence[Phrase], statistics: Statistics, max_n: i
     terms = dict(zip(texts, statistics.analyze(texts) if texts else [], strict=True))
     for item, listed in zip(phrases, named, strict=True):
         if not item.terms or item.phrase.role == "must_not":
-            yield Window(item, item.terms)
+            yield Window(item.phrase, item.rank, item.terms)
             continue
         several = dict.fromkeys(tuple(terms[text]) for text in listed if 2 <= len(terms[text]) <= MAX_TERMS)
-        yield from (Window(item, unit, identifier=True) for unit in several)
+        yield from (Window(item.phrase, item.rank, unit, identifier=True) for unit in several)
         for window in windows(item.terms, 1 if item.phrase.role == "must" else max_n):
-            yield Window(item, window)
+            yield Window(item.phrase, item.rank, window)
