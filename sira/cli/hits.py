@@ -89,6 +89,10 @@ def _why_empty(answer: Answer) -> str:
         return "has no term that the analyzer keeps" if program.text else "has no clause"
     if required := absent(program):
         return f"requires {' and '.join(map(repr, required))}, which no document holds"
+    if all(clause.occur == "must_not" for clause in program.clauses):
+        return "only excludes documents and asks for none"
+    if any(clause.occur in ("must", "filter", "must_not") for clause in program.clauses):
+        return "found nothing that meets its constraints (--relax loosens them)"
     return "found nothing"
 
 

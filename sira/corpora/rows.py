@@ -22,9 +22,12 @@ def json_rows(path: Path) -> Iterator[tuple[Place, dict[str, Any]]]:
             continue
         place = Place(str(path), number)
         try:
-            row = json.loads(raw)
+            row = json.loads(raw.decode())
+        except UnicodeDecodeError as error:
+            raise InputError(f"{place}: not UTF-8 ({error.reason}): convert the file to UTF-8") from None
         except (ValueError, RecursionError) as error:
-            raise InputError(f"{place}: not JSON ({error}): repair or remove the line") from None
+            fault = str(error).partition(";")[0]  # what follows is advice to programmers
+            raise InputError(f"{place}: not JSON ({fault}): repair or remove the line") from None
         if not isinstance(row, dict):
             raise InputError(f"{place}: a row must be a JSON object")
         yield place, cast(dict[str, Any], row)

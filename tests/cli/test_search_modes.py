@@ -240,6 +240,20 @@ def test_a_program_as_written_is_loosened_only_where_that_is_asked_for(folder: P
         assert "made optional" in loose.err
 
 
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("-celadon", "only excludes documents and asks for none"),
+        ("kiln +celadon -glaze #raku", "found nothing that meets its constraints (--relax loosens them)"),
+        ("unheard", "found nothing: 0 hits"),
+    ],
+)
+def test_a_written_program_without_a_hit_has_a_reason(folder: Path, sira: Sira, text: str, reason: str) -> None:
+    done = sira("search", "--syntax", "program", "--index", folder / "ix", "--", text)
+    assert (done.status, done.out) == (0, "")
+    assert reason in done.err
+
+
 def test_what_nothing_can_find_has_a_reason(folder: Path, find: Sira) -> None:
     done = find("unheard", "--json")
     why = "no document holds any word, phrase or facet that the program asks for"

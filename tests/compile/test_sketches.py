@@ -60,6 +60,21 @@ def test_refusals_name_file_line_and_fault(tmp_path: Path, row: str, named: str)
     assert named in str(caught.value)
 
 
+@pytest.mark.parametrize(
+    ("row", "named"),
+    [
+        (b"\xfe\xff\x00{", "not UTF-8 (invalid start byte): convert the file to UTF-8"),
+        (b'{"qid": 1' + b"0" * 5000 + b"}", "not JSON (Exceeds the limit (4300 digits) for integer string conversion"),
+    ],
+)
+def test_a_row_that_is_no_text_or_no_number_is_refused_for_what_it_is(tmp_path: Path, row: bytes, named: str) -> None:
+    (tmp_path / "s.jsonl").write_bytes(row + b"\n")
+    with pytest.raises(InputError) as caught:
+        read_sketches(tmp_path / "s.jsonl")
+    assert f"s.jsonl, line 1: {named}" in str(caught.value)
+    assert "sys." not in str(caught.value)
+
+
 def test_too_many_phrases_are_refused() -> None:
     with pytest.raises(InputError, match="at most"):
         sketch_from_json({"qid": "1", "phrases": ["kiln"] * 10_001}, "here")
