@@ -15,9 +15,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import sira.prompts
 from sira.errors import InputError, NotFoundError
-from sira.prompts import Prompt, load_prompt, prompt_labels, prompt_names, prompt_path
+from sira.prompts import Prompt, files, load_prompt, prompt_labels, prompt_names, prompt_path
 from sira.records import Message
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -397,7 +396,7 @@ def test_a_bare_name_takes_the_newest_version(tmp_path: Path, monkeypatch: pytes
         text = OWN.replace("version = 3", f"version = {version}")
         (tmp_path / f"mine-{version}.toml").write_text(text, encoding="utf-8")
     (tmp_path / "draft.toml").write_text("no prompt", encoding="utf-8")
-    monkeypatch.setattr(sira.prompts, "_folder", lambda: tmp_path)
+    monkeypatch.setattr(files, "_folder", lambda: tmp_path)
     assert prompt_names() == ("mine",)
     assert prompt_labels() == ("mine-2", "mine-9", "mine-10")
     assert load_prompt("mine").version == 10
@@ -440,8 +439,9 @@ def test_a_prompt_of_the_wrong_side_is_refused(own: MakePrompt) -> None:
 def test_an_installed_package_holds_the_prompts_inside(tmp_path: Path) -> None:
     package = tmp_path / "sira"
     package.mkdir()
-    for name in ("__init__.py", "errors.py", "prompts.py", "records.py"):
+    for name in ("__init__.py", "errors.py", "records.py"):
         shutil.copy(ROOT / "sira" / name, package)
+    shutil.copytree(ROOT / "sira" / "prompts", package / "prompts")
     (tmp_path / "prompts").mkdir()  # another project's folder of that name beside it
     shutil.copytree(ROOT / "prompts", package / "_prompts")
     code = "import sira.prompts as p; print(p.prompt_path('query-claim'), p.load_prompt('query-claim').digest)"

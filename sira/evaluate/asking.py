@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from contextlib import closing
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -15,11 +15,12 @@ from pathlib import Path
 from sira.compile.sketch_job import SketchJob, SketchReport, write_sketches
 from sira.compile.sketches import read_sketches
 from sira.corpora.files import replacing
-from sira.errors import EnvironmentFault, InputError
+from sira.errors import EnvironmentFault, InputError, SiraError
 from sira.evaluate.config import CollectionConfig, LiveSketches
 from sira.evaluate.inputs import Inputs
 from sira.evaluate.system_config import SystemConfig
 from sira.llm import ModelSettings, Usage
+from sira.llm.address import public_address
 from sira.llm.cache import CachedGenerator, known_identity, open_cached
 from sira.llm.prices import cost, price_of
 from sira.llm.settings import read_model
@@ -82,10 +83,18 @@ def reranker_facts(rerank: ModelRerank) -> dict[str, object]:
     model = read_model(rerank.llm)
     return {
         "settings": {name: value for name, value in asdict(rerank).items() if name != "llm"},
-        "model": known_identity(model) or {"backend": model.backend, "address": model.base_url},
+        "model": _identity(model),
         "sampling": model.sampling(),
         "prompt": rerank_digest(),
     }
+
+
+def _identity(model: ModelSettings) -> dict[str, object]:
+    """What answers: the model as far as it is known before it is opened, or the recorded replies by what they hold."""
+    if model.backend == "recorded":
+        with closing(open_cached(model)) as generator:
+            return dict(generator.identity)
+    return known_identity(model) or {"backend": model.backend, "address": public_address(model.base_url or "")}
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,22 +111,33 @@ class TextJob:
         """Raises InputError for a model's file or a prompt that cannot be used, or samples that could not differ."""
         method, model = TEXT_METHODS[system.kind], read_model(system.llm or "local")
         samples = system.samples or method.samples
+        where = f"system {system.name!r}"
         if samples > 1 and model.temperature == 0:
             raise InputError(
-                f"system {system.name!r}: samples = {samples} at temperature 0 would be all alike: give the model a "
-                "temperature, or samples = 1"
+                f"{where}: samples = {samples} at temperature 0 would be all alike: give the model a temperature, or "
+                "samples = 1"
             )
         names = method.prompts if system.prompt is None else (system.prompt,)
         if len(names) * samples > 1 and model.backend == "recorded":
-            raise InputError(f"system {system.name!r}: recorded replies are one a topic; it asks for more")
-        prompts = tuple(load_prompt(name, side="text") for name in names)
-        max_tokens = model.max_tokens or method.max_tokens
-        return cls(system.name, method, model, TextRequest(prompts, samples, method.chained, max_tokens, model.seed))
+            raise InputError(
+                f"{where}: it asks {len(names) * samples} times a topic, and recorded replies are one a topic: "
+                "give texts under `replies`"
+            )
+        try:
+            prompts = tuple(load_prompt(name, side="text") for name in names)
+            request = TextRequest(prompts, samples, method.chained, model.max_tokens or method.max_tokens, model.seed)
+        except SiraError as error:
+            raise InputError(f"{where}: {error}") from None
+        return cls(system.name, method, model, request)
+
+    def unanswered(self, texts: Mapping[str, Texts]) -> int:
+        """Calls that asking again may mend; recorded replies stay as they are."""
+        return 0 if self.model.backend == "recorded" else sum(found.errors for found in texts.values())
 
     def facts(self) -> dict[str, object]:
         """What decides the texts beside the topics and the first search. Raises as `reranker_facts`."""
         return {
-            "model": known_identity(self.model) or {"backend": self.model.backend, "address": self.model.base_url},
+            "model": _identity(self.model),
             "sampling": self.model.sampling(),
             "prompts": [prompt.digest for prompt in self.request.prompts],
             "samples": self.request.samples,
@@ -149,6 +169,7 @@ class TextJob:
                 "without_text": lost,
                 "calls": sum(found.calls or 0 for found in texts.values()),
                 "failed": sum(found.failed for found in texts.values()),
+                "errors": sum(found.errors for found in texts.values()),
                 "usage": asdict(usage),
                 "price": None if price is None else cost(usage, 0.0, price),
                 "currency": None if price is None else price.currency,

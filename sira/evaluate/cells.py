@@ -20,25 +20,35 @@ from sira.categories.graph import MANIFEST
 from sira.corpora.files import replacing
 from sira.corpora.trec import read_run
 from sira.evaluate.asking import TextJob, open_reranker, reranker_facts
-from sira.evaluate.config import CollectionConfig, Experiment
+from sira.evaluate.config import Experiment
 from sira.evaluate.fingerprint import code_digest, digest, file_digest
 from sira.evaluate.indexes import IndexStore, Variant
-from sira.evaluate.inputs import Inputs, imported_run, recorded_texts, sketch_usage
+from sira.evaluate.inputs import (
+    Inputs,
+    imported_run,
+    of_collection,
+    of_no_document,
+    of_no_topic,
+    recorded_texts,
+    sketch_usage,
+)
 from sira.evaluate.searching import SearchWork
 from sira.evaluate.system_config import SystemConfig
 from sira.llm import Usage
 from sira.lucene.reader import Index
 from sira.policy import DEFAULT_POLICY
-from sira.records import Ranking, Run
+from sira.records import Ranking, Run, Sketch
 from sira.search.fusion import fuse_runs
-from sira.systems import SystemOptions, make_system
+from sira.systems import SystemOptions, Texts, make_system
 
 
 @dataclass(frozen=True, slots=True)
 class Cell:
     """What is stored of one cell beside its run. Times in milliseconds a topic, taken in `session`; `how` counts how
     the topics were answered (sira.systems.Tally). Calls, tokens (`usage`) and searches of a fused system are those of
-    its parts; `untold` says that some of its calls have no known tokens."""
+    its parts; `untold` says that some of its calls have no known tokens. `unsketched` topics have no sketch or text, or
+    one that holds nothing; `left_out` tells of what its run or store has that is not of the collection. A cell with
+    `unanswered` calls, which asking the model again may mend, is done anew by the next run."""
 
     collection: str
     system: str
@@ -59,6 +69,8 @@ class Cell:
     plain_bytes: int
     session: str
     how: dict[str, Any]
+    left_out: list[str]
+    unanswered: int
 
 
 def run_cells(
@@ -77,10 +89,11 @@ def run_cells(
     for config in experiment.systems:
         variant = Variant(config.documents, config.gate or inputs.config.gate)
         index = store.path(variant)
-        facts = _facts_of(experiment, inputs, config) | {
+        facts = facts_of(experiment, inputs, config) | {
             "index": index.name,
             "run": file_digest(imported[config.name][0]) if config.run else None,
-            "of": [done[name].fingerprint for name in config.of],
+            # A model that is asked again may say something else under the same fingerprint.
+            "of": [(done[name].fingerprint, done[name].files[f"{name}.trec"]) for name in config.of],
             "rerank": rerankers.get(config.name),
             "texts": file_digest(stores[config.name][0]) if config.replies else None,
             "asked": jobs[config.name].facts() if config.llm else None,
@@ -100,6 +113,9 @@ def run_cells(
             run = fuse_runs(runs, config.method, config.params, norm=config.norm, name=config.name).run
         with Index(store.get(variant)) as opened, ExitStack() as stack:
             texts = stores[config.name][1] if config.replies else None
+            left_out = [] if texts is None else of_no_topic(texts, "texts", inputs)
+            if run is not None and config.run:
+                left_out = [*of_no_topic(run.rankings, "run", inputs), *of_no_document(run, inputs, opened)]
             if config.llm:
                 texts = jobs[config.name].write(inputs, opened, config.settings().scoring, out)
             options = SystemOptions(
@@ -111,6 +127,7 @@ def run_cells(
                 texts,
                 config.feedback.settings(),
                 _sketch_usage(inputs, config),
+                own=not inputs.ignore_self_hits,
             )
             system = make_system(config.kind, options)
             generator = stack.enter_context(closing(open_reranker(config.rerank, out))) if config.rerank else None
@@ -126,7 +143,7 @@ def run_cells(
             files={name: file_digest(folder / name) for name in names if (folder / name).exists()},
             topics=len(inputs.topics),
             zero_results=searched.zero_results,
-            unsketched=0 if given is None else sum(topic.qid not in given for topic in inputs.topics),
+            unsketched=0 if given is None else sum(_says_nothing(given.get(topic.qid)) for topic in inputs.topics),
             self_hits=searched.self_hits,
             llm_calls=searched.llm_calls + sum(part.llm_calls for part in parts),
             usage=asdict(sum((Usage(**part.usage) for part in parts), searched.usage)),
@@ -139,11 +156,20 @@ def run_cells(
             plain_bytes=store.size(Variant("plain", inputs.config.gate)),
             session=session,
             how=dict(searched.tally.to_json()),
+            left_out=left_out,
+            unanswered=jobs[config.name].unanswered(texts or {}) if config.llm else 0,
         )
         with replacing(marker) as stream:
             json.dump(asdict(cell), stream)
         done[config.name] = cell
         yield cell
+
+
+def _says_nothing(given: Sketch | Texts | None) -> bool:
+    """Whether a topic is searched as plain BM25 for want of a sketch or a text."""
+    if isinstance(given, Texts):
+        return not given.texts
+    return given is None or not (given.phrases or given.facets or given.ranges or given.searches)
 
 
 def stored_run(out: Path, cell: Cell, inputs: Inputs) -> Run:
@@ -170,10 +196,10 @@ def _known(marker: Path, fingerprint: str) -> Cell | None:
         whole = all(file_digest(marker.with_name(name)) == known for name, known in cell.files.items())
     except (FileNotFoundError, ValueError, TypeError):
         return None
-    return cell if whole and cell.fingerprint == fingerprint else None
+    return cell if whole and cell.fingerprint == fingerprint and not cell.unanswered else None
 
 
-def _facts_of(experiment: Experiment, inputs: Inputs, system: SystemConfig) -> dict[str, Any]:
+def facts_of(experiment: Experiment, inputs: Inputs, system: SystemConfig) -> dict[str, Any]:
     """What decides the ranking, but for files beside the TOML: these count by what they hold, not by where they lie."""
     sketches = None
     if system.sketches is not None:
@@ -208,15 +234,21 @@ def resolved(experiment: Experiment, inputs: list[Inputs]) -> dict[str, Any]:
     return {
         "experiment": experiment.model_dump(mode="json"),
         "systems": {config.name: asdict(config.settings()) for config in experiment.systems},
-        "collections": {item.config.name: _facts(item.config, item) for item in inputs},
+        "collections": {item.config.name: _facts(experiment, item) for item in inputs},
         "code": code_digest(),
     }
 
 
-def _facts(config: CollectionConfig, inputs: Inputs) -> dict[str, Any]:
+def _facts(experiment: Experiment, inputs: Inputs) -> dict[str, Any]:
+    config = inputs.config
     files = {
         "expansions": config.expansions,
         **{f"sketches.{name}": path for name, path in config.sketch_files().items()},
+        **{
+            f"systems.{item.name}": of_collection(place, inputs)
+            for item in experiment.systems
+            if (place := item.run or item.replies)
+        },
     }
     return {
         "name": inputs.collection.name,

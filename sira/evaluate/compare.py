@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from sira.errors import InputError
-from sira.evaluate.metrics import DEFAULT_MEASURES, Evaluation, Ties, evaluate
+from sira.evaluate.metrics import DEFAULT_MEASURES, Evaluation, Ties, evaluate, ordered_docids
 from sira.evaluate.overlap import jaccard, judged_share, rank_biased_overlap
 from sira.evaluate.significance import EPSILON, Comparison, compare_family
 from sira.records import Qrels, Ranking, Run
@@ -197,9 +197,8 @@ def _covered(qrels: Qrels, run: Run, settings: CompareSettings) -> Covered:
     )
 
 
-def _docids(run: Run, qid: str, settings: CompareSettings) -> tuple[str, ...]:
-    ranking = run.rankings.get(qid, Ranking())
-    return (ranking.without(qid) if settings.ignore_self_hits else ranking).docids
+def _docids(run: Run, qid: str, settings: CompareSettings) -> Sequence[str]:
+    return ordered_docids(qid, run.rankings.get(qid, Ranking()), settings.ties, settings.ignore_self_hits)
 
 
 def _overlap(qrels: Qrels, run: Run, baseline: Run, settings: CompareSettings) -> Overlap:

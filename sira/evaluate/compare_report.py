@@ -7,6 +7,7 @@ from typing import Literal
 
 from sira.evaluate.compare import Change, Covered, RunComparison
 from sira.evaluate.overlap import PERSISTENCE
+from sira.evaluate.significance import p_text
 from sira.tables import markdown_table, text_table
 
 Format = Literal["text", "markdown"]
@@ -70,7 +71,7 @@ def _measure(found: RunComparison, measure: str, table: _Table) -> str:
             row += ["-"] * 4
         else:
             row += [f"{item.difference:+.4f}", f"[{item.low:+.4f}, {item.high:+.4f}]"]
-            row += [_p(item.randomisation.p_corrected), f"{item.wins} / {item.ties} / {item.losses}"]
+            row += [p_text(item.randomisation.p_corrected), f"{item.wins} / {item.ties} / {item.losses}"]
         rows.append(row)
     head = ["run", "mean", "judged topics", "without hits", "missing", "difference", "95 % interval", "p",
             "win / tie / loss"]  # fmt: skip
@@ -117,10 +118,6 @@ def _notes(found: RunComparison) -> Iterator[str]:
     for run in found.runs:
         for warning in run.evaluation.warnings:
             yield f"{run.name}: {warning}"
-
-
-def _p(value: float | None) -> str:
-    return "-" if value is None else "< 0.0001" if value < 0.0001 else f"{value:.4f}"
 
 
 def _share(value: float | None) -> str:

@@ -11,7 +11,15 @@ from pydantic import Field, model_validator
 from sira.config import located, located_source, read_toml
 from sira.errors import InputError
 from sira.evaluate.metrics import DEFAULT_MEASURES, Measure
-from sira.evaluate.system_config import NAME, Gate, Strict, SystemConfig, located_system
+from sira.evaluate.system_config import (
+    NAME,
+    Gate,
+    Strict,
+    SystemConfig,
+    located_llm,
+    located_prompt,
+    located_system,
+)
 from sira.llm.sketches import MAX_FACETS, MAX_SAMPLES, MAX_SEARCHES
 from sira.systems import KINDS
 
@@ -70,7 +78,7 @@ class Experiment(Strict):
     caveat: str = ""
     baseline: str
     depth: int = Field(1000, ge=1)
-    measures: tuple[str, ...] = DEFAULT_MEASURES
+    measures: tuple[str, ...] = Field(DEFAULT_MEASURES, min_length=1)
     ties: Literal["run", "trec"] = "run"
     collections: tuple[CollectionConfig, ...] = Field(min_length=1)
     systems: tuple[SystemConfig, ...] = Field(min_length=1)
@@ -162,14 +170,8 @@ def _located(experiment: Experiment, folder: Path, sources: dict[str, str], stor
 def _placed(sketches: str | LiveSketches, folder: Path) -> str | LiveSketches:
     if isinstance(sketches, str):
         return located(sketches, folder)
-    llm, prompt = sketches.llm, sketches.prompt
-    own = prompt is not None and (prompt.endswith(".toml") or "/" in prompt)
-    return sketches.model_copy(
-        update={
-            "llm": llm if llm == "local" else located(llm, folder),
-            "prompt": located(prompt, folder) if own and prompt is not None else prompt,
-        }
-    )
+    prompt = None if sketches.prompt is None else located_prompt(sketches.prompt, folder)
+    return sketches.model_copy(update={"llm": located_llm(sketches.llm, folder), "prompt": prompt})
 
 
 def _asking(experiment: Experiment, models: dict[str, str]) -> Experiment:

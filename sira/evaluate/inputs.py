@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Container, Mapping
+from collections.abc import Container, Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -13,11 +13,12 @@ from sira.corpora.collection import Collection, open_collection
 from sira.corpora.rows import json_rows
 from sira.corpora.trec import read_qrels, read_run, read_topics
 from sira.errors import InputError
-from sira.evaluate.config import CollectionConfig
+from sira.evaluate.config import CollectionConfig, Experiment
 from sira.llm.base import Usage
-from sira.llm.openai_body import token_count
-from sira.records import Document, Qrels, Run, Sketch, Topic
+from sira.lucene.reader import Index
+from sira.records import Document, Qrels, Ranking, Run, Sketch, Topic
 from sira.systems import Texts, read_texts
+from sira.systems.texts import told_usage
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,12 +72,23 @@ def open_inputs(config: CollectionConfig) -> Inputs:
     return Inputs(config, collection, topics, sketches, self_hits)
 
 
+def check_places(experiment: Experiment, inputs: Inputs) -> None:
+    """Raises InputError for a run or a store of texts that is not there, before the first collection is searched."""
+    for system in experiment.systems:
+        place = system.run or system.replies
+        if place and not (path := of_collection(place, inputs)).exists():
+            raise InputError(
+                f"{path}: there is no such file; system {system.name!r} asks for it in collection "
+                f"{inputs.config.name!r}: check the path"
+            )
+
+
 def imported_run(place: str, name: str, inputs: Inputs) -> tuple[Path, Run]:
     """The TREC run at `place`, in which {collection} stands for the collection's name, and where it lies.
 
     Raises InputError where it cannot be read or holds none of the topics.
     """
-    path = _of_collection(place, inputs)
+    path = of_collection(place, inputs)
     run = read_run(path, name)
     _check_topics(path, run.rankings, "run", inputs)
     return path, run
@@ -84,7 +96,7 @@ def imported_run(place: str, name: str, inputs: Inputs) -> tuple[Path, Run]:
 
 def recorded_texts(place: str, inputs: Inputs) -> tuple[Path, dict[str, Texts]]:
     """The store of texts at `place`; else as `imported_run`."""
-    path = _of_collection(place, inputs)
+    path = of_collection(place, inputs)
     texts = read_texts(path)
     _check_topics(path, texts, "store", inputs)
     return path, texts
@@ -92,15 +104,38 @@ def recorded_texts(place: str, inputs: Inputs) -> tuple[Path, dict[str, Texts]]:
 
 def sketch_usage(path: str | Path) -> dict[str, Usage]:
     """The tokens that the sketches of a file took, by qid, for the rows that tell."""
-    names = ("prompt_tokens", "completion_tokens", "cached_tokens")
     return {
-        str(row.get("qid", row.get("query_id"))): Usage(*(token_count(row["usage"].get(name)) for name in names))
+        str(row.get("qid", row.get("query_id"))): usage
         for _, row in json_rows(Path(path))
-        if isinstance(row.get("usage"), dict)
+        if (usage := told_usage(row)) is not None
     }
 
 
-def _of_collection(place: str, inputs: Inputs) -> Path:
+def of_no_topic(held: Iterable[str], what: str, inputs: Inputs) -> list[str]:
+    """A line for the report where `held` has qids that are not searched; else none."""
+    qids = {topic.qid for topic in inputs.topics}
+    others = [qid for qid in held if qid not in qids]
+    return [f"{what}: {len(others)} of no judged topic, such as {others[0]!r}"] if others else []
+
+
+def of_no_document(run: Run, inputs: Inputs, index: Index) -> list[str]:
+    """A line for the report where documents of a run are not in the index: they take ranks all the same; else none.
+
+    Raises InputError where none is there.
+    """
+    rankings = (run.rankings.get(topic.qid, Ranking()) for topic in inputs.topics)
+    docids = list(dict.fromkeys(docid for ranking in rankings for docid in ranking.docids))
+    others = [docid for docid, there in zip(docids, index.id_df(docids), strict=True) if not there]
+    if docids and len(others) == len(docids):
+        raise InputError(
+            f"run {run.name!r}: none of its {len(docids)} documents is in collection {inputs.config.name!r} (such as "
+            f"{docids[0]!r}): check that they belong together"
+        )
+    return [f"run: {len(others)} of {len(docids)} documents are in no index, such as {others[0]!r}"] if others else []
+
+
+def of_collection(place: str, inputs: Inputs) -> Path:
+    """A path of a system, in which {collection} stands for the collection's name."""
     return Path(place.replace("{collection}", inputs.config.name))
 
 

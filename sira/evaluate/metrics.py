@@ -138,7 +138,9 @@ def evaluate(
     values: dict[str, dict[str, float]] = {str(measure): {} for measure in wanted}
     for start in range(0, len(qids), _TOPICS_AT_ONCE):
         batch = qids[start : start + _TOPICS_AT_ONCE]
-        rankings = [_ordered(qid, run.rankings.get(qid, Ranking()), ties, ignore_self_hits)[:depth] for qid in batch]
+        rankings = [
+            ordered_docids(qid, run.rankings.get(qid, Ranking()), ties, ignore_self_hits)[:depth] for qid in batch
+        ]
         judged, ranked = _arrays([qrels[qid] for qid in batch], rankings)
         for measure in wanted:
             level = 1 if measure.name == "nDCG" else relevance_level
@@ -156,8 +158,8 @@ def evaluate(
     )
 
 
-def _ordered(qid: str, ranking: Ranking, ties: Ties, ignore_self_hits: bool) -> Sequence[str]:
-    """The docids of one topic, best first, after all checks."""
+def ordered_docids(qid: str, ranking: Ranking, ties: Ties, ignore_self_hits: bool) -> Sequence[str]:
+    """The docids of one topic, best first, as `evaluate` takes them, after all its checks."""
     _check(qid, ranking)
     docids = _as_trec_eval(ranking) if ties == "trec" else ranking.docids
     return [docid for docid in docids if docid != qid] if ignore_self_hits else docids

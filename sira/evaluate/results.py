@@ -14,7 +14,7 @@ from typing import Any
 from sira.corpora.files import replacing
 from sira.evaluate.cells import Cell, stored_run
 from sira.evaluate.config import Experiment
-from sira.evaluate.inputs import Inputs
+from sira.evaluate.inputs import Inputs, of_no_topic
 from sira.evaluate.metrics import Evaluation, Measure, evaluate
 from sira.evaluate.significance import Comparison, compare, compare_family
 from sira.evaluate.windows import Windows, stored_windows
@@ -144,10 +144,10 @@ def _left_out(inputs: Inputs, rows: Sequence[Row], out: Path) -> Iterator[str]:
         else:
             expired, unknown = manifest.expansion["counts"].get("rows_expired", 0), manifest.expansion["unknown_docids"]
             yield f"{name}: rows of expansions that expired: {expired}; of no document here: {unknown}"
-    qids = {topic.qid for topic in inputs.topics}
     for name, sketches in inputs.sketches.items():
-        if others := [qid for qid in sketches if qid not in qids]:
-            yield f"sketches {name}: {len(others)} of no judged topic, such as {others[0]!r}"
+        yield from of_no_topic(sketches, f"sketches {name}", inputs)
+    for row in rows:
+        yield from (f"{row.cell.system}: {line}" for line in row.cell.left_out)
 
 
 def write_results(results: Sequence[CollectionResults], out: Path) -> None:

@@ -16,7 +16,7 @@ from sira.corpora.files import replacing
 from sira.evaluate.asking import check_live_sketches, with_live_sketches
 from sira.evaluate.cells import resolved, run_cells
 from sira.evaluate.config import Experiment
-from sira.evaluate.inputs import audit_inputs, open_inputs
+from sira.evaluate.inputs import audit_inputs, check_places, open_inputs
 from sira.evaluate.reporting import write_reports
 from sira.evaluate.results import CollectionResults, collection_results, write_results
 from sira.folders import owned
@@ -55,6 +55,7 @@ def run_experiment(experiment: Experiment, out: Path, *, progress: bool = True) 
     used = {system.sketches for system in experiment.systems if system.sketches is not None}
     for inputs in opened:
         check_live_sketches(inputs, used)
+        check_places(experiment, inputs)
     with owned(out):
         for left in out.rglob(".*.tmp"):  # half-written files of a killed run: the folder is ours alone
             left.unlink(missing_ok=True)

@@ -183,6 +183,11 @@ def holm(p_values: Sequence[float]) -> tuple[float, ...]:
     return tuple(adjusted)
 
 
+def p_text(value: float | None) -> str:
+    """A p value as reports print it; a dash where the test says nothing."""
+    return "-" if value is None else "< 0.0001" if value < 0.0001 else f"{value:.4f}"
+
+
 def _corrected(results: Sequence[TestResult]) -> list[TestResult]:
     known = [result.p for result in results if result.p is not None]
     adjusted = iter(holm(known))

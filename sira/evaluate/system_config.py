@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from sira.compile import CompileSettings
 from sira.compile.settings import Gate as QueryGate
@@ -38,6 +38,14 @@ class Gate(Strict):
     max_n: int = Field(GateSettings().max_n, ge=1)
     max_phrases: int = Field(GateSettings().max_phrases, ge=1)
 
+    @model_validator(mode="after")
+    def _in_range(self) -> Gate:
+        try:
+            self.settings()
+        except InputError as error:
+            raise ValueError(str(error)) from None
+        return self
+
     def settings(self) -> GateSettings:
         return GateSettings(self.max_df_ratio, self.max_n, self.max_phrases)
 
@@ -64,7 +72,6 @@ class Feedback(Strict):
 
 _EVERY_KIND = frozenset({"name", "kind", "rerank"})
 _OF_SCORING = frozenset({"documents", "gate", "profile", "k1", "b", "combine", "contents_weight", "expansion_weight"})
-_OF_SIRA = frozenset({"mode", "routing", "budget", "relax", "policy", "drop_guesses", "categories"})
 _OF_RUN = frozenset({"run"})
 _OF_FUSION = frozenset({"of", "method", "norm", "params"})
 _OF_TEXT = frozenset({"replies", "llm", "prompt", "samples"})
@@ -149,6 +156,8 @@ class SystemConfig(Strict):
             raise InputError('`budget` belongs to mode = "several" or "auto"')
         if self.documents == "multifield" and "combine" in self.model_fields_set and self.combine != "sum":
             raise InputError('documents = "multifield" sums the scores of its fields: leave `combine` out')
+        if self.gate is not None and self.documents not in ("expanded", "shuffled"):
+            raise InputError('`gate` belongs to documents = "expanded" or "shuffled"')
         self.settings()
         self.search()
         self.feedback.settings()
@@ -156,6 +165,8 @@ class SystemConfig(Strict):
             raise InputError(f'`feedback.{key}` has no meaning for kind = "{self.kind}": leave it out')
         if self.kind in TEXT_METHODS:
             self._check_texts()
+        if self.kind == "sira" and self.sketches is None:
+            raise InputError('kind = "sira" needs `sketches`: name one of the collections\' [collections.sketches]')
         if self.kind == "run" and self.run is None:
             raise InputError('kind = "run" needs `run`, the TREC run')
         if self.kind == "fusion":
@@ -215,7 +226,7 @@ def _of_kind(key: str, kind: str) -> bool:
         case "rm3" | "rocchio":
             return key in _EVERY_KIND | _OF_SCORING | _OF_FEEDBACK
         case "bm25":
-            return key not in _OF_RUN | _OF_FUSION | _OF_SIRA | _OF_TEXT | _OF_FEEDBACK
+            return key in _EVERY_KIND | _OF_SCORING
         case _:
             if kind in TEXT_METHODS:
                 return key in _EVERY_KIND | _OF_SCORING | _OF_TEXT
@@ -227,9 +238,19 @@ def located_system(system: SystemConfig, folder: Path) -> Iterator[tuple[str, An
     for key in ("run", "replies", "policy", "categories"):
         if (path := getattr(system, key)) is not None and (key, path) != ("policy", "default"):
             yield key, located(path, folder)
-    if system.llm is not None and system.llm != "local":
-        yield "llm", located(system.llm, folder)
-    if system.prompt is not None and (system.prompt.endswith(".toml") or "/" in system.prompt):
-        yield "prompt", located(system.prompt, folder)
-    if system.rerank is not None and system.rerank.llm != "local":
-        yield "rerank", replace(system.rerank, llm=located(system.rerank.llm, folder))
+    if system.llm is not None:
+        yield "llm", located_llm(system.llm, folder)
+    if system.prompt is not None:
+        yield "prompt", located_prompt(system.prompt, folder)
+    if system.rerank is not None:
+        yield "rerank", replace(system.rerank, llm=located_llm(system.rerank.llm, folder))
+
+
+def located_llm(llm: str, folder: Path) -> str:
+    """A model's file as a path from the TOML's folder; `local` names none."""
+    return llm if llm == "local" else located(llm, folder)
+
+
+def located_prompt(prompt: str, folder: Path) -> str:
+    """A prompt's file as a path from the TOML's folder; a name stays one."""
+    return located(prompt, folder) if prompt.endswith(".toml") or "/" in prompt else prompt

@@ -6,12 +6,10 @@ line. `inputs.json` says what they were found with: a folder of other inputs is 
 
 from __future__ import annotations
 
-import fcntl
 import json
 import logging
-from collections.abc import Generator, Mapping
-from contextlib import contextmanager
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TextIO, TypeVar, cast
 
@@ -19,8 +17,9 @@ from tqdm import tqdm
 
 from sira.corpora.files import replacing
 from sira.errors import InputError
+from sira.evaluate.cells import facts_of
 from sira.evaluate.config import CollectionConfig, Experiment
-from sira.evaluate.fingerprint import code_digest, digest, file_digest
+from sira.evaluate.fingerprint import digest
 from sira.evaluate.indexes import IndexStore, Variant
 from sira.evaluate.inputs import Inputs, open_inputs
 from sira.evaluate.metrics import Measure, evaluate
@@ -29,9 +28,9 @@ from sira.evaluate.tune import TuneSettings, tune
 from sira.evaluate.tune_data import check_development
 from sira.evaluate.tune_report import TuneResult, write_tuning
 from sira.evaluate.tune_space import Parameter, Point, Space
+from sira.folders import owned
 from sira.lucene.reader import Index
-from sira.policy import DEFAULT_POLICY
-from sira.records import Ranking, Run, Sketch
+from sira.records import Ranking, Run
 from sira.systems import Compiler, SystemOptions, answer_topics, make_system
 
 log = logging.getLogger("sira.evaluate")
@@ -74,18 +73,14 @@ def run_tuning(
             f"system {system.name!r}: its sketches {system.sketches!r} are asked of a model: write them to a file by "
             "`sira sketch` first, and name it in the collection's [collections.sketches]"
         )
-    variant = Variant(system.documents, system.gate or config.gate)
-    try:
-        out.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise InputError(f"{out}: cannot be written ({error.strerror}): choose another folder") from None
+    compiler, variant = system.compiler(), Variant(system.documents, system.gate or config.gate)
     store = IndexStore(out / "indexes", config, inputs.collection, progress=progress)
     facts = _facts(experiment, inputs, system, space=space, measure=measure, index=store.path(variant).name)
-    with _points(out / "points.jsonl") as file:
+    with owned(out), (out / "points.jsonl").open("a+", encoding="utf-8", newline="\n") as file:
         _check_inputs(out / "inputs.json", facts)
         log.info("a coarse grid of %d points, then finer ones around the best", space.size())
         with Index(store.get(variant)) as index:
-            work = _Work(experiment, inputs, system, system.compiler(), space, index, measure, request.threads)
+            work = _Work(experiment, inputs, system, compiler, space, index, measure, request.threads)
             with tqdm(desc=f"tuning {system.name}", unit=" points", disable=not progress, leave=False) as bar:
                 found = _Found(work, file, bar)
                 tuned = tune(space, found, settings, measure=measure)
@@ -116,18 +111,21 @@ class _Work:
             None if system.sketches is None else inputs.sketches[system.sketches],
             system.shuffle_sketches,
             feedback=system.feedback.settings(),
+            own=not inputs.ignore_self_hits,
         )
         depth = Measure.parse(self.measure).k or self.experiment.depth
         answers = answer_topics(
             make_system(system.kind, options), inputs.topics, self.index, depth + inputs.ignore_self_hits, self.threads
         )
-        rankings: dict[str, Ranking] = {answer.qid: answer.ranking for answer in answers}
+        rankings: dict[str, Ranking] = {}
+        for answer in answers:
+            found = answer.ranking.without(answer.qid) if inputs.ignore_self_hits else answer.ranking
+            rankings[answer.qid] = found.top(depth)
         evaluation = evaluate(
             inputs.qrels,
             Run(system.name, rankings),
             [self.measure],
             ties=self.experiment.ties,
-            ignore_self_hits=inputs.ignore_self_hits,
         )
         return dict(evaluation.per_topic[self.measure])
 
@@ -162,21 +160,6 @@ def _read_points(file: TextIO) -> dict[Point, dict[str, float]]:
         return {tuple(row["point"]): row["values"] for row in rows}
     except (ValueError, KeyError, TypeError) as error:
         raise InputError(f"{file.name}: damaged ({error}): remove it, and its points are searched again") from None
-
-
-@contextmanager
-def _points(path: Path) -> Generator[TextIO]:
-    """The file of points, held by one process at a time."""
-    try:
-        file = path.open("a+", encoding="utf-8", newline="\n")
-    except OSError as error:
-        raise InputError(f"{path.parent}: cannot be written ({error.strerror}): choose another folder") from None
-    with file:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise InputError(f"{path.parent}: another process tunes here: wait, or choose another --out") from None
-        yield file
 
 
 def _named(items: tuple[Named, ...], name: str, what: str) -> Named:
@@ -222,29 +205,23 @@ def _facts(
     experiment: Experiment, inputs: Inputs, system: SystemConfig, *, space: Space, measure: str, index: str
 ) -> dict[str, Any]:
     """What decides the values, by name. The coarse grid is not among them: points of another one are as good."""
-    replies = inputs.sketches[system.sketches] if system.sketches is not None else dict[str, Sketch]()
-    policy = DEFAULT_POLICY if system.policy == "default" else system.policy
-    return {
+    return {name: digest(value) for name, value in facts_of(experiment, inputs, system).items()} | {
         "collection": inputs.config.name,
-        "system": digest(system.model_dump(exclude={"policy"})),
-        "policy": None if policy is None else file_digest(Path(policy)),
         "parameters": [item.name for item in space.parameters],
         "measure": measure,
-        "depth": experiment.depth,
         "ties": experiment.ties,
         "index": index,
-        "topics": digest([(topic.qid, topic.text) for topic in inputs.topics]),
         "judgments": digest(inputs.qrels),
-        "sketches": digest({qid: asdict(sketch) for qid, sketch in replies.items()}),
-        "ignore_self_hits": inputs.ignore_self_hits,
-        "code": code_digest(),
     }
 
 
 def _check_inputs(path: Path, facts: Mapping[str, Any]) -> None:
     if path.exists():
-        known = cast("dict[str, Any]", json.loads(path.read_text(encoding="utf-8")))
-        if changed := [name for name, value in facts.items() if known.get(name) != value]:
+        try:
+            known = cast("dict[str, Any]", json.loads(path.read_text(encoding="utf-8")))
+        except ValueError as error:
+            raise InputError(f"{path}: damaged ({error}): remove it and points.jsonl beside it") from None
+        if changed := sorted(name for name in {*facts, *known} if known.get(name) != facts.get(name)):
             raise InputError(
                 f"{path.parent}: holds a tuning with other inputs ({', '.join(changed)} differ): choose another --out, "
                 "or remove this folder"

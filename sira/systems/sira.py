@@ -25,12 +25,14 @@ SHUFFLE_SEED = 20260511
 
 @dataclass(frozen=True, slots=True)
 class Sira:
-    """Searches by sketches by qid; `usage` has the tokens that they took, for those of which it is known."""
+    """Searches by sketches by qid; `usage` has the tokens that they took, for those of which it is known. Without `own`
+    routing does not look at the document whose docid is the qid."""
 
     sketches: Mapping[str, Sketch]
     compiler: Compiler = field(default_factory=Compiler)
     settings: SearchSettings = field(default_factory=SearchSettings)
     usage: Mapping[str, Usage] = field(default_factory=dict[str, Usage])
+    own: bool = True
 
     def answer(self, topic: Topic, index: Index, k: int) -> Answer:
         mode = self.settings.mode
@@ -56,9 +58,10 @@ class Sira:
         with watch.timing("compile"):
             program = self.compiler.program(topic, None, index)
         with watch.timing("search"):
-            ranking = index.search(program, max(k, depth))
+            ranking = index.search(program, max(k, depth + (not self.own)))
         with watch.timing("compile"):
-            decision = route(topic, index, ranking.top(depth), self.settings.routing)
+            judged = ranking if self.own else ranking.without(topic.qid)
+            decision = route(topic, index, judged.top(depth), self.settings.routing)
         plain = Answer(topic.qid, ranking.top(k), (program,), compile_ms=watch.compile_ms, search_ms=watch.search_ms)
         return decision, plain
 

@@ -25,7 +25,8 @@ from sira.systems.texts import Texts
 class SystemOptions:
     """What an experiment says of one system; `sketches` are those of the collection under the name it asks for, with
     the tokens that they took by qid where that is known, `run` is the one that a recorded or fused system answers with,
-    `texts` are those that join the query, and `feedback` says how rm3 and rocchio read the first hits."""
+    `texts` are those that join the query, and `feedback` says how rm3 and rocchio read the first hits. `own`: whether
+    the document whose docid is the qid counts among the first hits from which a system learns."""
 
     compiler: Compiler = field(default_factory=Compiler)
     search: SearchSettings = field(default_factory=SearchSettings)
@@ -35,6 +36,7 @@ class SystemOptions:
     texts: Mapping[str, Texts] | None = None
     feedback: FeedbackSettings = field(default_factory=FeedbackSettings)
     sketch_usage: Mapping[str, Usage] = field(default_factory=dict[str, Usage])
+    own: bool = True
 
 
 def _bm25(options: SystemOptions) -> System:
@@ -44,7 +46,7 @@ def _bm25(options: SystemOptions) -> System:
 
 
 def _feedback(method: Method, options: SystemOptions) -> System:
-    return Feedback(options.compiler.settings.scoring, replace(options.feedback, method=method))
+    return Feedback(options.compiler.settings.scoring, replace(options.feedback, method=method), options.own)
 
 
 def _text(method: TextMethod, options: SystemOptions) -> System:
@@ -57,7 +59,7 @@ def _sira(options: SystemOptions) -> System:
     if options.sketches is None:
         raise InputError('kind = "sira" needs sketches: name one of the collection\'s [collections.sketches]')
     sketches = shuffled(options.sketches) if options.shuffle_sketches else options.sketches
-    return Sira(sketches, options.compiler, options.search, options.sketch_usage)
+    return Sira(sketches, options.compiler, options.search, options.sketch_usage, options.own)
 
 
 def _recorded(options: SystemOptions) -> System:

@@ -30,7 +30,8 @@ class Texts:
     """The texts of one topic in the order of the replies; empty where no reply could be used.
 
     `query_repeats` goes before the rule of the method. `calls` and `usage` are what the replies took, failed ones
-    included; None and zero tokens where the file does not tell. `failed` counts replies that gave no text.
+    included; None and zero tokens where the file does not tell. `failed` counts replies that gave no text, `errors`
+    those of them that asking again may mend.
     """
 
     qid: str
@@ -39,6 +40,7 @@ class Texts:
     calls: int | None = None
     usage: Usage = field(default_factory=Usage)
     failed: int = 0
+    errors: int = 0
 
     def to_json(self) -> dict[str, Any]:
         """A row of the file, which `read_texts` reads back."""
@@ -47,7 +49,8 @@ class Texts:
             row["query_repeats"] = self.query_repeats
         if self.calls is not None:
             row |= {"calls": self.calls, "usage": asdict(self.usage)}
-        return row | ({"failed": self.failed} if self.failed else {})
+        counts = {"failed": self.failed, "errors": self.errors}
+        return row | {name: count for name, count in counts.items() if count}
 
 
 def read_texts(path: str | Path) -> dict[str, Texts]:
@@ -70,17 +73,24 @@ def _texts(row: Mapping[str, Any], place: str) -> Texts:
     texts = row.get("texts", [row["text"]] if "text" in row else None)
     if not isinstance(texts, list) or not all(isinstance(text, str) for text in cast(list[object], texts)):
         raise InputError(f"{place}: topic {qid!r}: it needs `texts`, a list of strings, or one `text`")
-    usage: Any = row.get("usage")
-    told = cast(dict[str, Any], usage) if isinstance(usage, dict) else dict[str, Any]()
-    names = ("prompt_tokens", "completion_tokens", "cached_tokens")
     return Texts(
         qid,
         tuple(text for text in cast(list[str], texts) if text.strip()),
         _count(row, "query_repeats", f"{place}: topic {qid!r}"),
         _count(row, "calls", f"{place}: topic {qid!r}"),
-        Usage(*(token_count(told.get(name)) for name in names)),
+        told_usage(row) or Usage(),
         _count(row, "failed", f"{place}: topic {qid!r}") or 0,
+        _count(row, "errors", f"{place}: topic {qid!r}") or 0,
     )
+
+
+def told_usage(row: Mapping[str, Any]) -> Usage | None:
+    """The tokens that a row of replies tells; None where it tells none."""
+    usage: object = row.get("usage")
+    if not isinstance(usage, dict):
+        return None
+    told = cast("dict[str, Any]", usage)
+    return Usage(*(token_count(told.get(name)) for name in ("prompt_tokens", "completion_tokens", "cached_tokens")))
 
 
 def _count(row: Mapping[str, Any], name: str, place: str) -> int | None:
@@ -131,7 +141,9 @@ def ask_texts(
     topics = tuple(topics)
     asked = [topic for topic in topics if topic.text.strip()]
     if documents is None and not request.chained and (wanting := [p for p in request.prompts if p.takes_documents]):
-        raise InputError(f"prompt {wanting[0].label} takes documents of a first search: this method makes none")
+        raise InputError(
+            f"prompt {wanting[0].label} takes documents, and this method searches none: take $documents out of it"
+        )
     replies: dict[str, list[Reply]] = {topic.qid: [] for topic in topics}
     first: dict[str, Sequence[str]] = {topic.qid: documents(topic) if documents else () for topic in asked}
     if request.chained:
@@ -186,7 +198,12 @@ def _text(reply: Reply) -> str:
 
 def _gathered(qid: str, replies: Sequence[Reply], *, last_alone: bool) -> Texts:
     texts = [_text(reply) for reply in replies]
-    failed = sum(not text for text in texts)
     kept = texts[-1:] if last_alone else texts
-    usage = sum((reply.usage for reply in replies), Usage())
-    return Texts(qid, tuple(text for text in kept if text), calls=len(replies), usage=usage, failed=failed)
+    return Texts(
+        qid,
+        tuple(text for text in kept if text),
+        calls=len(replies),
+        usage=sum((reply.usage for reply in replies), Usage()),
+        failed=sum(not text for text in texts),
+        errors=sum(reply.finish is Finish.ERROR for reply in replies),
+    )

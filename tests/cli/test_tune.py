@@ -83,11 +83,11 @@ def test_a_tuning_writes_its_choice_resumes_after_a_kill_and_is_the_same_each_ti
 
 def test_one_process_tunes_a_folder_at_a_time(sira: Sira, dev: Path) -> None:
     (dev / "out").mkdir()
-    with (dev / "out" / "points.jsonl").open("w") as held:
+    with (dev / "out" / ".lock").open("w") as held:
         fcntl.flock(held, fcntl.LOCK_EX)
         done = tune(sira, dev, "--system", "bm25", "--parameters", "k1=0.9,1.5")
     assert done.status == 2
-    assert "another process tunes here" in done.err
+    assert "another process works in this folder" in done.err
 
 
 def test_damaged_points_are_refused_by_name(sira: Sira, dev: Path) -> None:

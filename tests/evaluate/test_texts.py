@@ -120,8 +120,12 @@ def test_a_recorded_store_joins_the_query_and_what_it_lacks_is_told(folder: Path
     assert "prompt_tokens_per_query" not in told  # not known, which is not zero
     report = (folder / "out" / "report.md").read_text(encoding="utf-8")
     assert "stored: 1 topic(s) without a sketch or a text ran as plain BM25" in report
-    write_rows(folder / "pots-texts.jsonl", [{"query_id": "t1", "text": "clay"}])
+    rows = [{"query_id": "t1", "text": "clay"}, {"query_id": "t2", "text": " "}, {"query_id": "t9", "text": "clay"}]
+    write_rows(folder / "pots-texts.jsonl", rows)
     assert clauses(run(folder, HEAD + STORED), "stored") == {"celadon": 5, "clai": 1}
+    report = (folder / "out" / "report.md").read_text(encoding="utf-8")
+    assert "stored: 1 topic(s) without a sketch or a text ran as plain BM25" in report
+    assert "stored: texts: 1 of no judged topic, such as 't9'" in report
 
 
 @pytest.mark.java
@@ -178,6 +182,7 @@ def test_a_model_is_asked_after_a_first_search_and_its_texts_stay_in_the_folder(
     assert [(body["max_tokens"], "response_format" in body) for body in server.calls] == [(128, False)] * 4
     live = cell(runs, "live")
     assert (live["llm_calls"], live["usage"]["prompt_tokens"], live["searches"]) == (4, 200, 4)
+    assert live["unsketched"] == 1
     rows = [json.loads(line) for line in (folder / "out/texts/pots.live.jsonl").read_text("utf-8").splitlines()]
     assert rows[0]["texts"] == ["Slip is poured.", "Clay sets."]
     assert (rows[1]["texts"], rows[1]["failed"]) == ([], 2)
@@ -193,6 +198,32 @@ def test_a_model_is_asked_after_a_first_search_and_its_texts_stay_in_the_folder(
     run(folder, HEAD + replayed.replace('"live"', '"replayed"'))
     assert read_run(runs / "replayed.trec").rankings == read_run(runs / "live.trec").rankings
     assert costs(folder, "replayed")["prompt_tokens_per_query"] == 100
+
+
+@pytest.mark.java
+def test_a_text_that_an_error_cost_is_asked_for_again_by_the_next_run(folder: Path, server: OpenAIServer) -> None:
+    write_model(folder, server)
+    asked = LIVE.replace('"lamer"', '"query2e"').replace("samples = 2", "samples = 1")
+    broken = Answer({"error": {"message": "one too many"}}, 400)
+    server.answers["<query>\nkiln shelves\n</query>"] = [broken, Answer(completion("slip"))]
+    asked += '\n[[systems]]\nname = "fused"\nkind = "fusion"\nof = ["bm25", "live"]\n'
+    runs = run(folder, HEAD + asked)
+    assert (cell(runs, "live")["unanswered"], cell(runs, "live")["unsketched"]) == (1, 1)
+    run(folder, HEAD + asked)
+    assert clauses(runs, "live", 1)["slip"] == 1
+    assert "d3" in read_run(runs / "fused.trec").rankings["t2"].docids
+    assert (cell(runs, "live")["unanswered"], len(server.calls)) == (0, 3)
+    run(folder, HEAD + asked)
+    assert len(server.calls) == 3
+
+
+@pytest.mark.java
+def test_other_recorded_replies_in_the_file_redo_the_cell(folder: Path) -> None:
+    (folder / "model.toml").write_text('[model]\nbackend = "recorded"\nreplies = "raw.jsonl"\n', encoding="utf-8")
+    asked = LIVE.replace('"lamer"', '"query2e"').replace("samples = 2\n", "")
+    for word in ("slip", "celadon"):
+        write_rows(folder / "raw.jsonl", [{"qid": qid, "raw": word, "finish": "stop"} for qid in TOPICS])
+        assert word in clauses(run(folder, HEAD + asked), "live", 1)
 
 
 @pytest.mark.java
@@ -215,6 +246,8 @@ def test_a_model_that_gives_no_text_at_all_ends_the_run(folder: Path, server: Op
         (LIVE.replace('"lamer"', '"csqe"') + 'prompt = "text-hyde"\n', "asks by 2 prompts of its own"),
         (LIVE.replace('"lamer"', '"bm25"'), '`llm` has no meaning for kind = "bm25"'),
         (LIVE.replace("samples = 2", "samples = 0"), "samples"),
+        ("gate = { max_n = 1 }\n", '`gate` belongs to documents = "expanded"'),
+        ('documents = "expanded"\ngate = { max_df_ratio = 2.0 }\n', "systems.0.gate: Value error"),
         (QUIET.replace("terms = 2", "alpha = 2.0"), '`feedback.alpha` has no meaning for kind = "rm3"'),
         (QUIET.replace("terms = 2", "query_weight = 2.0"), "feedback: query_weight = 2.0"),
         (QUIET.replace("terms = 2", "words = 2"), "systems.1.feedback.words"),
@@ -251,7 +284,7 @@ def test_a_file_that_cannot_be_used_is_told_before_anything_is_searched(
     with pytest.raises(InputError) as caught:
         run(folder, HEAD + systems)
     assert named in str(caught.value)
-    assert list((folder / "out" / "runs" / "pots").iterdir()) == []
+    assert not list(folder.glob("out/runs/*/*"))
     assert server.calls == []
 
 

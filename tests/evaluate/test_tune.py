@@ -136,6 +136,9 @@ def test_splits_that_are_named_for_development_are_taken(source: str, split: str
         ("beir:scifact", "test", None),
         ("jsonl:pots.jsonl", None, "heldout.qrels"),
         ("jsonl:pots.jsonl", "dev", "train-test.tsv"),
+        ("irds:beir/scifact/test", None, "dev.tsv"),
+        ("beir:scifact", "tests2019", None),
+        ("jsonl:pots.jsonl", None, "dev-testset.tsv"),
         ("browsecomp-plus:folder", "evidence", None),
     ],
 )

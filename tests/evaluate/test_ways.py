@@ -152,12 +152,12 @@ def test_the_same_settings_repeat_nothing_and_a_changed_threshold_redoes_its_cel
     runs = run(folder, HEAD + AUTO)
     before = {path.name: path.stat().st_mtime_ns for path in runs.iterdir()}
     assert {path.name: path.stat().st_mtime_ns for path in run(folder, HEAD + AUTO).iterdir()} == before
-    run(folder, HEAD + AUTO.replace("clear_ratio = 1.1", "clear_ratio = 50"))
+    run(folder, HEAD + AUTO.replace("clear_ratio = 1.1", "head_ratio = 50"))
     after = {path.name: path.stat().st_mtime_ns for path in runs.iterdir()}
     assert {name.split(".")[0] for name in before if before[name] != after[name]} == {"auto"}
     assert cell(runs, "auto")["how"]["routing"]["compiled"] == 3
     (runs / "auto.notes.jsonl").write_text("{}\n", encoding="utf-8")
-    run(folder, HEAD + AUTO.replace("clear_ratio = 1.1", "clear_ratio = 50"))
+    run(folder, HEAD + AUTO.replace("clear_ratio = 1.1", "head_ratio = 50"))
     assert len(lines(runs / "auto.notes.jsonl")) == 4
 
 
@@ -186,6 +186,18 @@ def test_imported_and_fused_runs_are_systems_like_others(folder: Path) -> None:
     assert report_row(folder, "dense", 3)[2:4] == ["-", "-"]
     report = (folder / "out" / "report.md").read_text(encoding="utf-8")
     assert "dense: 2 topic(s) that its run lacks count as topics without a hit" in report
+
+
+@pytest.mark.java
+def test_what_of_a_run_is_not_of_the_collection_is_told(folder: Path) -> None:
+    (folder / "pots.trec").write_text("head Q0 d9 1 2 x\nhead Q0 d1 2 1 x\nother Q0 d1 1 1 x\n", encoding="utf-8")
+    run(folder, HEAD + OTHERS)
+    report = (folder / "out" / "report.md").read_text(encoding="utf-8")
+    assert "dense: run: 1 of no judged topic, such as 'other'" in report
+    assert "dense: run: 1 of 2 documents are in no index, such as 'd9'" in report
+    (folder / "pots.trec").write_text("head Q0 e1 1 1 x\n", encoding="utf-8")
+    with pytest.raises(InputError, match="run 'dense': none of its 1 documents is in collection 'pots'"):
+        run(folder, HEAD + OTHERS)
 
 
 @pytest.mark.java
@@ -274,6 +286,8 @@ def test_a_model_scores_and_its_replies_stay_in_the_folder(
         ),
         (OTHERS + "k1 = 1.2\n", '`k1` has no meaning for kind = "fusion"'),
         (AUTO.replace("relax = true", 'run = "x"'), '`run` has no meaning for kind = "sira"'),
+        (AUTO.replace('sketches = "mine"\n', ""), "system 'auto': kind = \"sira\" needs `sketches`"),
+        ("k1 = 1.2\nsketch_weight = 1.0\n", '`sketch_weight` has no meaning for kind = "bm25"'),
         (AUTO.replace('mode = "auto"\n', ""), '`routing` belongs to mode = "auto"'),
         (AUTO.replace('mode = "auto"\n', "").replace("routing", "#"), '`budget` belongs to mode = "several"'),
         (
@@ -317,7 +331,7 @@ def test_a_file_that_cannot_be_used_is_told_before_anything_is_searched(folder: 
     with pytest.raises(InputError) as caught:
         run(folder, HEAD + systems)
     assert named in str(caught.value)
-    assert list((folder / "out" / "runs" / "pots").iterdir()) == []
+    assert not list(folder.glob("out/runs/*/*"))
 
 
 @pytest.mark.java

@@ -94,6 +94,16 @@ def test_a_head_query_goes_to_plain_bm25_and_costs_no_call(index: Index) -> None
     assert (system.decide(Topic("q", "celadon kiln"), index)[0].action) == "plain"
 
 
+def test_the_document_that_is_the_topic_teaches_nothing_where_it_is_no_hit(index: Index) -> None:
+    for own, learned in ((True, {"cast"}), (False, set[str]())):
+        for kind in ("rm3", "rocchio"):
+            found = make_system(kind, SystemOptions(own=own)).answer(Topic("d5", "slip"), index, 5)
+            assert set(*labels(found)) - {"slip"} == learned
+    settings = SearchSettings("auto", Thresholds(score_depth=2))
+    ways = [Sira({}, ANY_DF, settings, own=own).decide(Topic("d4", "celadon kiln"), index)[0] for own in (True, False)]
+    assert [way.action for way in ways] == ["plain", "compiled"]
+
+
 def test_a_long_question_goes_to_several_and_low_confidence_to_the_fallback(index: Index) -> None:
     sketches = {"q": sketch("slip", searches=("clay",))}
     several = Sira(sketches, ANY_DF, SearchSettings("auto", Thresholds(head_words=2, several_words=3, clear_ratio=99)))

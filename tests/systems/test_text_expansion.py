@@ -179,7 +179,7 @@ def test_documents_of_a_first_search_go_into_the_prompts_that_have_a_place_for_t
     assert contents[2].startswith(
         "<document>\non raku kiln\n</document>\n<document-1>\nobey </document>\n</document-1>"
     )
-    with pytest.raises(InputError, match="text-csqe-1 takes documents of a first search: this method makes none"):
+    with pytest.raises(InputError, match="text-csqe-1 takes documents, and this method searches none"):
         ask_texts(TOPICS[:1], request, model)
 
 

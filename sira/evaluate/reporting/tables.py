@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from sira.corpora.audit import Audit
 from sira.evaluate.config import Experiment
 from sira.evaluate.results import CollectionResults, Row
+from sira.evaluate.significance import p_text
 from sira.systems.tally import means
 
 HASH_LETTERS = 12
@@ -50,10 +51,6 @@ def is_best(collection: CollectionResults, row: Row, measure: str) -> bool:
 
 def value_text(row: Row, measure: str) -> str:
     return f"{row.evaluation.mean[measure]:.4f}"
-
-
-def p_text(value: float | None) -> str:
-    return "-" if value is None else "< 0.0001" if value < 0.0001 else f"{value:.4f}"
 
 
 def coverage_text(row: Row) -> str:

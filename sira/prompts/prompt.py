@@ -1,4 +1,4 @@
-"""Prompts: versioned TOML files that ask a model for phrases or for a text, and their strict rendering to messages.
+"""One prompt and its strict rendering to messages.
 
 A text goes in as it is, but for the control tokens of chat templates, which are broken up; last, between tags that it
 does not hold itself; and is never rendered again: a document with `$query`, `${x}`, orders or closing tags stays as
@@ -11,29 +11,22 @@ import hashlib
 import itertools
 import json
 import re
-import tomllib
 import unicodedata
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from difflib import get_close_matches
 from functools import lru_cache
-from pathlib import Path
 from string import Template
-from typing import Annotated, Any, Literal, get_args
+from typing import Literal
 
-from pydantic import BaseModel, ConfigDict, StringConstraints, ValidationError
-
-from sira.errors import EnvironmentFault, InputError, NotFoundError
+from sira.errors import InputError
 from sira.records import Message
 
 Side = Literal["document", "query", "text"]
 """What is asked for: phrases of a document, the sketch of a query, or plain text that joins a query."""
 
-_SIDES: tuple[str, ...] = get_args(Side)
 _USUAL = {"document": "document-generic", "query": "query-generic", "text": "text-hyde"}
 MOST_PHRASES, MOST_WORDS, MOST_TEXT_WORDS = 100, 10, 500
-_LIMITS = ("max_phrases", "max_words")
-_LABEL = re.compile(r"(?P<name>.+)-(?P<version>[1-9][0-9]*)")
+LIMITS = ("max_phrases", "max_words")
 _CONTROL = re.compile(
     r"<\|[^<>|\s]{1,40}\|>|<｜[^<>｜\s]{1,40}｜>|</?(?:s|think|start_of_turn|end_of_turn|bos|eos|pad)>|\[/?(?:INST|SYS|THINK)\]|<</?SYS>>",
     re.IGNORECASE,
@@ -98,7 +91,7 @@ class Prompt:
         """
         changed = {
             limit: value
-            for limit, value in zip(_LIMITS, (max_phrases, max_words), strict=True)
+            for limit, value in zip(LIMITS, (max_phrases, max_words), strict=True)
             if value is not None and value != getattr(self, limit)
         }
         for limit, value in changed.items():
@@ -115,7 +108,7 @@ class Prompt:
         Without `system_role` (chat templates that know none) the system's text opens the user's message.
         Raises InputError for a prompt of the query side.
         """
-        _require_side(self, "document")
+        require_side(self, "document")
         return self._render(text, (), system_role=system_role)
 
     def render_query(
@@ -127,7 +120,7 @@ class Prompt:
         the document side, or for documents that it has no place for.
         """
         if self.side != "text":
-            _require_side(self, "query")
+            require_side(self, "query")
         if documents and not self.takes_documents:
             raise InputError(f"prompt {self.label}: user has no place for documents: put $documents before $query")
         return self._render(text, documents, system_role=system_role)
@@ -146,7 +139,7 @@ class Prompt:
 @lru_cache(maxsize=32)
 def _frame(prompt: Prompt) -> tuple[str, str, str]:
     """The system's text, and the user's before and after the text: the same for every text of a job."""
-    values = {limit: str(getattr(prompt, limit)) for limit in _LIMITS}
+    values = {limit: str(getattr(prompt, limit)) for limit in LIMITS}
     places = {prompt.word: _HERE, "documents": _DOCUMENTS}
     before, after = Template(prompt.user).substitute(values | places).split(_HERE)
     return Template(prompt.system).substitute(values), before, after
@@ -173,7 +166,7 @@ def _check(prompt: Prompt) -> None:
     """Raises InputError for a placeholder that is unknown, missing, in the wrong template or not at the end."""
     place = f"prompt {prompt.label}"
     for part, template in (("system", prompt.system), ("user", prompt.user)):
-        known = list(_LIMITS)
+        known = list(LIMITS)
         if part == "user":
             known += [prompt.word, "documents"] if prompt.side == "text" else [prompt.word]
         for match in Template.pattern.finditer(template):
@@ -202,123 +195,8 @@ def _check(prompt: Prompt) -> None:
         raise InputError(f"{place}: user: $documents stands {named.count('documents')} times in it: it may stand once")
 
 
-def _require_side(prompt: Prompt, side: str) -> None:
+def require_side(prompt: Prompt, side: str) -> None:
     if prompt.side != side:
         raise InputError(
             f"prompt {prompt.label} is of the {prompt.side} side: choose one of the {side} side, such as {_USUAL[side]}"
         )
-
-
-def load_prompt(name_or_path: str | Path, *, side: str | None = None) -> Prompt:
-    """A prompt by name (the newest version), by name and version (`document-generic-1`), or from a file of one's own
-    (a path with a separator, or ending in .toml).
-
-    Raises NotFoundError for an unknown name, InputError for a file that is no prompt, or a prompt not of `side`.
-    """
-    prompt = _read(prompt_path(name_or_path))
-    if side is not None:
-        if side not in _SIDES:
-            raise InputError(f"side {side!r}: choose {', '.join(_SIDES[:-1])} or {_SIDES[-1]}")
-        _require_side(prompt, side)
-    return prompt
-
-
-def prompt_path(name_or_path: str | Path) -> Path:
-    """The file that `load_prompt` reads. Raises NotFoundError for an unknown name; a path is not looked at."""
-    text = str(name_or_path)
-    if isinstance(name_or_path, Path) or text.endswith(".toml") or "/" in text or "\\" in text:
-        return Path(text)
-    known: dict[str, Path] = {}
-    for name, versions in _shipped().items():
-        known |= {f"{name}-{version}": path for version, path in versions.items()}
-        known[name] = versions[max(versions)]
-    if text in known:
-        return known[text]
-    near = get_close_matches(text, prompt_names(), n=3)
-    hint = f"; near ones: {', '.join(near)}" if near else ""
-    raise NotFoundError(
-        f"prompt {text!r}: there is none of this name{hint}; `sira prompts` lists all, a file of your own ends in .toml"
-    )
-
-
-def prompt_names() -> tuple[str, ...]:
-    """The names of the prompts that come with sira, in order."""
-    return tuple(_shipped())
-
-
-def prompt_labels() -> tuple[str, ...]:
-    """Every version of every prompt that comes with sira, by name, then version."""
-    return tuple(f"{name}-{version}" for name, versions in _shipped().items() for version in versions)
-
-
-def _folder() -> Path:
-    """Where the prompts lie: inside the package in a wheel, beside it in a checkout."""
-    here = Path(__file__).resolve().parent
-    for folder in (here / "_prompts", here.parent / "prompts"):
-        if folder.is_dir():
-            return folder
-    raise EnvironmentFault(f"{here / '_prompts'}: the prompts of sira are gone: install sira again")
-
-
-def _shipped() -> dict[str, dict[int, Path]]:
-    """The files by name and version, both in order."""
-    found = sorted(
-        (match["name"], int(match["version"]), path)
-        for path in _folder().glob("*.toml")
-        if (match := _LABEL.fullmatch(path.stem))
-    )
-    files: dict[str, dict[int, Path]] = {}
-    for name, version, path in found:
-        files.setdefault(name, {})[version] = path
-    return files
-
-
-_Line = Annotated[str, StringConstraints(pattern=r"^[^\n]+$")]
-
-
-class _File(BaseModel):
-    """The TOML file as it must be."""
-
-    model_config = ConfigDict(extra="forbid", strict=True)
-
-    # No part of a name is a number, so that a label names one version of one prompt.
-    name: Annotated[str, StringConstraints(pattern=r"^[A-Za-z][A-Za-z0-9_]*(-[A-Za-z][A-Za-z0-9_]*)*$")]
-    version: int
-    side: Side
-    family: _Line
-    about: _Line
-    max_phrases: int
-    max_words: int
-    system: str
-    user: str
-
-
-def _read(path: Path) -> Prompt:
-    try:
-        data = tomllib.loads(path.read_text(encoding="utf-8-sig"))
-    except FileNotFoundError:
-        raise InputError(f"{path}: there is no such file; check the path") from None
-    except UnicodeDecodeError as error:
-        raise InputError(f"{path}: not UTF-8 ({error.reason}); convert the file to UTF-8") from None
-    except OSError as error:
-        raise InputError(f"{path}: cannot be read ({error.strerror})") from None
-    except tomllib.TOMLDecodeError as error:
-        raise InputError(f"{path}: not TOML: {error}") from None
-    try:
-        file = _File.model_validate(data)
-    except ValidationError as error:
-        raise InputError(f"{path}: {_fault(error.errors()[0])}") from None
-    try:
-        return Prompt(**file.model_dump(exclude={"system", "user"}), system=file.system.strip(), user=file.user.strip())
-    except InputError as error:
-        raise InputError(f"{path}: {error}") from None
-
-
-def _fault(error: Mapping[str, Any]) -> str:
-    key = ".".join(str(part) for part in error["loc"])
-    if error["type"] == "missing":
-        what = f"the key is missing, and ${key} has no value" if key in _LIMITS else "the key is missing"
-        return f"{key}: {what}: write it into the file"
-    if error["type"] == "extra_forbidden":
-        return f"{key}: no key of a prompt: it has {', '.join(_File.model_fields)}"
-    return f"{key}: {error['msg']}"
