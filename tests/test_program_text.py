@@ -492,7 +492,8 @@ def test_long_texts_need_no_deep_stack(text: str) -> None:
     limit = sys.getrecursionlimit()
     sys.setrecursionlimit(min(limit, 400))
     try:
-        read_both((text * 100_000)[:MAX_CHARACTERS])
+        # a note is a text, and so is a word of backslashes; all else ends in its middle or has too many items
+        assert read_both((text * 100_000)[:MAX_CHARACTERS]) is (text in ("// ", "\\"))
     finally:
         sys.setrecursionlimit(limit)
 

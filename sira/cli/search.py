@@ -90,7 +90,6 @@ def _add_rerank(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    from sira.llm.cache import open_cached
     from sira.systems import Tally, rerank_answers, topics_together
 
     k = arguments.k if arguments.k is not None else 1000 if arguments.run else 10
@@ -109,6 +108,8 @@ def run(arguments: argparse.Namespace) -> int:
         topics, answers = _written(arguments, index, depth) if written else _topics(arguments, index, depth)
         texts = {topic.qid: topic.text for topic in topics}
         if rerank is not None:
+            from sira.llm.cache import open_cached
+
             model = _model(arguments.rerank, texts)
             generator = stack.enter_context(closing(open_cached(model)))
             together = topics_together(model)
@@ -193,24 +194,27 @@ def _search_settings(arguments: argparse.Namespace) -> SearchSettings:
     from sira.search.relax import RelaxSettings
     from sira.search.routing import Thresholds
     from sira.search.several import Budget
-    from sira.search.tables import read_thresholds
     from sira.systems import SearchSettings
 
     if arguments.mode != "auto":
         refuse(arguments, {"routing": None}, "it belongs to --mode auto")
     if arguments.mode == "compiled":
         refuse(arguments, BUDGET, "it belongs to --mode several and auto")
-    thresholds = read_thresholds(arguments.routing) if arguments.routing else Thresholds()
+    thresholds = Thresholds()
+    if arguments.routing:
+        from sira.search.tables import read_thresholds
+
+        thresholds = read_thresholds(arguments.routing)
     relax = None if arguments.relax is False else RelaxSettings()
     return SearchSettings(arguments.mode, thresholds, Budget(arguments.max_pages, arguments.max_searches), relax)
 
 
 def _rerank_settings(arguments: argparse.Namespace) -> RerankSettings | None:
-    from sira.search.rerank import RerankSettings
-
     if arguments.rerank is None:
         refuse(arguments, RERANK, "it belongs to --rerank MODEL")
         return None
+    from sira.search.rerank import RerankSettings
+
     if arguments.rerank_combine == "rrf":
         refuse(arguments, {"rerank_weight": RERANK["rerank_weight"]}, "fusion by ranks weighs nothing: leave it out")
     return RerankSettings(arguments.rerank_top, arguments.rerank_combine, arguments.rerank_weight)

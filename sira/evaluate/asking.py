@@ -31,8 +31,8 @@ from sira.prompts import load_prompt
 from sira.records import Sketch
 from sira.search.rerank_prompt import rerank_digest
 from sira.search.tables import ModelRerank
-from sira.systems import TEXT_METHODS, TextMethod, TextRequest, Texts, ask_texts
-from sira.systems.text_expansion import first_documents
+from sira.systems.text_expansion import TEXT_METHODS, TextMethod, first_documents
+from sira.systems.texts import TextRequest, Texts, ask_texts
 
 _log = logging.getLogger(__name__)
 

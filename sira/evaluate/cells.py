@@ -39,7 +39,8 @@ from sira.lucene.reader import Index
 from sira.policy import DEFAULT_POLICY
 from sira.records import Ranking, Run, Sketch
 from sira.search.fusion import fuse_runs
-from sira.systems import SystemOptions, Texts, make_system
+from sira.systems.table import SystemOptions, make_system
+from sira.systems.texts import Texts
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,7 +21,7 @@ from sira.evaluate.system_config import (
     located_system,
 )
 from sira.llm.sketches import MAX_FACETS, MAX_SAMPLES, MAX_SEARCHES
-from sira.systems import KINDS
+from sira.systems.table import KINDS
 
 
 class LiveSketches(Strict):

@@ -17,8 +17,7 @@ from sira.evaluate.config import CollectionConfig, Experiment
 from sira.llm.base import Usage
 from sira.lucene.reader import Index
 from sira.records import Document, Qrels, Ranking, Run, Sketch, Topic
-from sira.systems import Texts, read_texts
-from sira.systems.texts import told_usage
+from sira.systems.texts import Texts, read_texts, told_usage
 
 
 @dataclass(frozen=True, slots=True)

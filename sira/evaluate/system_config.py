@@ -22,7 +22,8 @@ from sira.search.fusion import Method, Norm, fusion_options
 from sira.search.routing import Thresholds
 from sira.search.several import Budget
 from sira.search.tables import BudgetTable, RelaxTable, RerankTable, RoutingTable
-from sira.systems import TEXT_METHODS, Compiler, Mode, SearchSettings, compiler_of
+from sira.systems import Compiler, Mode, SearchSettings, compiler_of
+from sira.systems.text_expansion import TEXT_METHODS
 
 NAME = r"^[A-Za-z0-9][A-Za-z0-9._+-]*$"
 

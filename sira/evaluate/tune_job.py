@@ -31,7 +31,8 @@ from sira.evaluate.tune_space import Parameter, Point, Space
 from sira.folders import owned
 from sira.lucene.reader import Index
 from sira.records import Ranking, Run
-from sira.systems import Compiler, SystemOptions, answer_topics, make_system
+from sira.systems import Compiler, answer_topics
+from sira.systems.table import SystemOptions, make_system
 
 log = logging.getLogger("sira.evaluate")
 

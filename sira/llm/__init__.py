@@ -2,10 +2,23 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any
+
 from sira.llm.base import Finish, Generator, Reply, Request, Tokenizer, Usage
-from sira.llm.settings import ModelSettings
+
+if TYPE_CHECKING:
+    from sira.llm.settings import ModelSettings
 
 __all__ = ["Finish", "Generator", "ModelSettings", "Reply", "Request", "Tokenizer", "Usage", "open_generator"]
+
+
+def __getattr__(name: str) -> Any:
+    """ModelSettings at its first use: pydantic is not to be waited for by a search that asks no model."""
+    if name == "ModelSettings":
+        from sira.llm.settings import ModelSettings
+
+        return ModelSettings
+    raise AttributeError(f"module 'sira.llm' has no attribute {name!r}")
 
 
 def open_generator(settings: ModelSettings) -> Generator:

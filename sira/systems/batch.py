@@ -5,13 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from itertools import islice
+from typing import TYPE_CHECKING
 
-from sira.llm import Generator, ModelSettings
 from sira.lucene.reader import Index
 from sira.records import Topic
 from sira.search.batch import in_order, naming_topic
-from sira.search.rerank import Read, Reranked, RerankSettings, rerank_topics
 from sira.systems.base import Answer, System
+
+if TYPE_CHECKING:
+    from sira.llm import Generator, ModelSettings
+    from sira.search.rerank import Read, Reranked, RerankSettings
 
 TOGETHER = 64
 """Topics whose documents are scored in one stream of requests."""
@@ -41,6 +44,8 @@ def rerank_answers(
     `texts` has the text of each topic by qid; `together` is the number of topics of one stream (None: all). The calls
     of a topic are added to those of its answer, and its note gets `rerank`: what was scored, and what could not be.
     """
+    from sira.search.rerank import rerank_topics
+
     waiting = iter(answers)
     while group := list(islice(waiting, together)):
         asked = [(Topic(answer.qid, texts[answer.qid]), answer.ranking) for answer in group]

@@ -5,10 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from sira.categories import CategoryGraph, CategoryValidator
 from sira.compile import CompileSettings, FacetValidator, Safety, Statistics, compile_sketch
 from sira.compile.several import compile_searches
-from sira.policy import DEFAULT_POLICY, read_policy
 from sira.program import Program
 from sira.records import Sketch, Topic
 
@@ -40,7 +38,14 @@ def compiler_of(
 
     Raises InputError for a file or a folder that cannot be used.
     """
-    read = None if policy is None else read_policy(DEFAULT_POLICY if policy == "default" else policy)
+    read, facets = None, None
+    if policy is not None:
+        from sira.policy import DEFAULT_POLICY, read_policy
+
+        read = read_policy(DEFAULT_POLICY if policy == "default" else policy)
+    if categories is not None:
+        from sira.categories import CategoryGraph, CategoryValidator
+
+        facets = CategoryValidator(CategoryGraph.open(Path(categories)))
     safety = Safety.of(read, answer_guesses=drop_guesses) if read is not None or drop_guesses else None
-    facets = None if categories is None else CategoryValidator(CategoryGraph.open(Path(categories)))
     return Compiler(settings, safety, facets)

@@ -8,6 +8,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable
+from pathlib import Path
 from types import ModuleType
 
 import pytest
@@ -15,6 +16,9 @@ import pytest
 from sira import __version__
 from sira.cli import main as cli
 from sira.errors import IndexFault, InputError, TrecFormatError
+from sira.records import Document
+
+MakeIndex = Callable[..., Path]
 
 HEAVY = {
     *("jnius", "jnius_config", "pyserini", "numpy", "pydantic", "scipy", "pandas", "numba"),
@@ -51,6 +55,15 @@ def test_a_command_module_is_light_and_keeps_the_table_true(name: str) -> None:
 def test_every_command_has_help(name: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main([name, "--help"]) == 0
     assert capsys.readouterr().out.startswith(f"usage: sira {name}")
+
+
+@pytest.mark.java
+def test_a_search_that_asks_no_model_waits_for_no_library_of_models(make_index: MakeIndex) -> None:
+    path = make_index([Document("d1", "raku kiln")])
+    for more in ([], ["--phrase", "raku"]):
+        command = ["search", "kiln", "--index", str(path), *more]
+        loaded = modules_after(f"import sira.cli.main as cli; assert cli.main({command!r}) == 0")
+        assert not loaded & {"pydantic", "numpy", "openai", "ranx"}
 
 
 def test_help_goes_to_stdout_and_names_every_command(capsys: pytest.CaptureFixture[str]) -> None:

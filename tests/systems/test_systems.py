@@ -15,8 +15,9 @@ from sira.records import Document, Ranking, Run, Sketch, SketchPhrase, Topic
 from sira.search.relax import RelaxSettings
 from sira.search.routing import Thresholds
 from sira.search.several import Budget
-from sira.systems import KINDS, Answer, Compiler, SearchSettings, Sira, SystemOptions, make_system
+from sira.systems import Answer, Compiler, SearchSettings, Sira
 from sira.systems.sira import shuffled
+from sira.systems.table import KINDS, SystemOptions, make_system
 from tests.conftest import MakeIndex
 
 pytestmark = pytest.mark.java

@@ -16,8 +16,9 @@ from sira.lucene.reader import Index
 from sira.program import Scoring
 from sira.prompts import load_prompt
 from sira.records import Document, Topic
-from sira.systems import KINDS, TEXT_METHODS, SystemOptions, TextRequest, Texts, ask_texts, make_system, read_texts
-from sira.systems.text_expansion import TextExpansion, first_documents
+from sira.systems.table import KINDS, SystemOptions, make_system
+from sira.systems.text_expansion import TEXT_METHODS, TextExpansion, first_documents
+from sira.systems.texts import TextRequest, Texts, ask_texts, read_texts
 from tests.cli.conftest import write_rows
 from tests.conftest import MakeIndex
 
