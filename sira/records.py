@@ -85,11 +85,32 @@ class Topic:
     text: str
 
 
+class ToolCall(NamedTuple):
+    """One call that a model asks for; `arguments` is the JSON text as the model wrote it, which may be none."""
+
+    id: str
+    name: str
+    arguments: str
+
+
 class Message(NamedTuple):
     """One turn of a chat prompt; `role` is `system`, `user` or `assistant`."""
 
     role: str
     content: str
+
+
+class ToolTurn(NamedTuple):
+    """A turn of a chat with tools: an `assistant` that asks for `tool_calls`, or the `tool` that answers the call whose
+    id is `tool_call_id`."""
+
+    role: str
+    content: str
+    tool_calls: tuple[ToolCall, ...] = ()
+    tool_call_id: str = ""
+
+
+Turn = Message | ToolTurn
 
 
 class Status(StrEnum):

@@ -433,7 +433,7 @@ def test_a_prompt_of_the_wrong_side_is_refused(own: MakePrompt) -> None:
     )
     with pytest.raises(InputError) as caught:
         load_prompt("query-claim", side="topic")
-    assert str(caught.value) == "side 'topic': choose document, query or text"
+    assert str(caught.value) == "side 'topic': choose document, query, text or agent"
 
 
 def test_an_installed_package_holds_the_prompts_inside(tmp_path: Path) -> None:
@@ -511,7 +511,7 @@ def test_an_installed_package_holds_the_prompts_inside(tmp_path: Path) -> None:
         ("max_phrases = 5", "max_phrases = 0", "prompt mine-3: max_phrases = 0: give 1 to 100"),
         ("version = 3", "version = 0", "prompt mine-0: version = 0: give 1 or more"),
         ("version = 3", 'version = "3"', "version: Input should be a valid integer"),
-        ('"document"', '"both"', "side: Input should be 'document', 'query' or 'text'"),
+        ('"document"', '"both"', "side: Input should be 'document', 'query', 'text' or 'agent'"),
         ('"mine"', '"mine-2"', "name: String should match pattern '^[A-Za-z][A-Za-z0-9_]*(-[A-Za-z][A-Za-z0-9_]*)*$'"),
         ("dishes", "dishes\\n", "about: String should match pattern '^[^\\n]+$'"),
     ],

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from sira.llm.base import Finish, Generator, Reply, Request, Tokenizer, Usage
+from sira.llm.base import Finish, Generator, Reply, Request, Tokenizer, Tool, Usage
 
 if TYPE_CHECKING:
     from sira.llm.settings import ModelSettings
 
-__all__ = ["Finish", "Generator", "ModelSettings", "Reply", "Request", "Tokenizer", "Usage", "open_generator"]
+__all__ = ["Finish", "Generator", "ModelSettings", "Reply", "Request", "Tokenizer", "Tool", "Usage", "open_generator"]
 
 
 def __getattr__(name: str) -> Any:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, Protocol
 
-from sira.records import Message
+from sira.records import ToolCall, Turn
 
 
 class Finish(StrEnum):
@@ -43,32 +43,51 @@ class Usage:
 
 
 @dataclass(frozen=True, slots=True)
+class Tool:
+    """A function that a model may ask to be called; `parameters` is the JSON Schema of its arguments, an object."""
+
+    name: str
+    description: str
+    parameters: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
 class Request:
     """One chat call. `key` (a docid or qid) is what the reply is joined by; `schema` is the JSON Schema that the reply
-    must satisfy (None: free text); `seed` is the sampling seed, below 2**31."""
+    must satisfy (None: free text); `seed` is the sampling seed, below 2**31.
+
+    The reply ends before the first of the texts `stop`, and may ask for calls of `tools`: an endpoint and the local
+    model know both, vLLM in process knows `stop`, stores of replies neither. `timeout_s` bounds the whole call, retries
+    included, where an endpoint is asked; a call that it ends is an `ERROR`. It decides no reply.
+    """
 
     key: str
-    messages: tuple[Message, ...]
+    messages: tuple[Turn, ...]
     max_tokens: int
     seed: int = 0
     schema: Mapping[str, Any] | None = None
+    stop: tuple[str, ...] = ()
+    tools: tuple[Tool, ...] = ()
+    timeout_s: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """The answer to the request of the same key."""
+    """The answer to the request of the same key. `reasoning` is what the endpoint tells of it beside the text."""
 
     key: str
     text: str
     finish: Finish = Finish.STOP
     usage: Usage = field(default_factory=Usage)
     detail: str | None = None
+    tool_calls: tuple[ToolCall, ...] = ()
+    reasoning: str = ""
 
 
 class Tokenizer(Protocol):
     """Counts and cuts as the model does. A token takes at least one byte of UTF-8 (as in byte-level BPE)."""
 
-    def count(self, messages: tuple[Message, ...]) -> int:
+    def count(self, messages: tuple[Turn, ...]) -> int:
         """Tokens of the whole prompt, chat template and assistant header included."""
         ...
 

@@ -13,9 +13,10 @@ import json
 import logging
 import os
 import secrets
+import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, astuple, dataclass, field, replace
 from pathlib import Path
 from typing import Any, cast
 
@@ -27,6 +28,7 @@ from sira.llm.model_files import fingerprint_of, name_of
 from sira.llm.openai_body import token_count
 from sira.llm.settings import THROUGHPUT_OPTIONS
 from sira.paths import cache_folder
+from sira.records import ToolCall
 
 KEPT = frozenset({Finish.STOP, Finish.LENGTH, Finish.REFUSED})
 _FORM = 1  # of the address and the file: another number makes every file of before a miss
@@ -64,6 +66,7 @@ class CachedGenerator:
         self._sampling = {name: value for name, value in sampling.items() if name != "seed"}
         self._inner: Generator | None = None
         self._unwritable = False
+        self._opening = threading.Lock()
         self.counts = Counts()
 
     @property
@@ -127,9 +130,10 @@ class CachedGenerator:
             self._inner.close()
 
     def _opened(self) -> Generator:
-        if self._inner is None:
-            self._inner = self._open()
-        return self._inner
+        with self._opening:
+            if self._inner is None:
+                self._inner = self._open()
+            return self._inner
 
     def _drawn(
         self, requests: Iterable[Request], waiting: dict[str, list[str]], addresses: dict[str, str]
@@ -221,6 +225,8 @@ def address_of(identity: Mapping[str, Any], sampling: Mapping[str, Any], request
     """64 hex digits over all that decides a reply; the request's key does not."""
     settings = json.dumps([_FORM, identity, sampling, request.max_tokens, request.seed], sort_keys=True, default=str)
     asked = json.dumps([request.messages, request.schema])  # in its order, in which a decoder writes the fields
+    if request.stop or request.tools:
+        asked += json.dumps([request.stop, [astuple(tool) for tool in request.tools]])
     return hashlib.sha256(f"{settings}\n{asked}".encode()).hexdigest()
 
 
@@ -233,15 +239,19 @@ def read_reply(path: Path, address: str) -> Reply | None:
             return None
         text, finish, detail = body["text"], Finish(body["finish"]), body["detail"]
         usage = cast("dict[str, Any]", body["usage"])
+        tool_calls, reasoning = body.get("tool_calls", ()), body.get("reasoning", "")
     except (OSError, ValueError, KeyError, TypeError, RecursionError):
         return None
     names = ("prompt_tokens", "completion_tokens", "cached_tokens")
-    return Reply("", text, finish, Usage(*(token_count(usage.get(name)) for name in names)), detail)
+    tokens = Usage(*(token_count(usage.get(name)) for name in names))
+    return Reply("", text, finish, tokens, detail, tuple(ToolCall(*call) for call in tool_calls), reasoning)
 
 
 def write_reply(path: Path, address: str, reply: Reply) -> None:
     """Write one reply, whole or not at all. Raises OSError."""
     body = {"text": reply.text, "finish": reply.finish.value, "usage": asdict(reply.usage), "detail": reply.detail}
+    more = {"tool_calls": reply.tool_calls, "reasoning": reply.reasoning}
+    body |= {name: value for name, value in more.items() if value}
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = path.with_name(f".{os.getpid()}-{secrets.token_hex(4)}.tmp")
     try:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import cached_property
 from typing import Any
 
-from sira.records import Message
+from sira.records import Turn
 
 
 class ChatTokenizer:
@@ -17,7 +17,7 @@ class ChatTokenizer:
             raise ValueError("the tokenizer is no fast one, which alone tells where in the text a token ends")
         self._tokenizer, self._thinking, self._template = tokenizer, thinking, template
 
-    def render(self, messages: tuple[Message, ...]) -> str:
+    def render(self, messages: tuple[Turn, ...]) -> str:
         """The prompt as text, with the header of the assistant's turn."""
         return self._tokenizer.apply_chat_template(
             [{"role": message.role, "content": message.content} for message in messages],
@@ -27,11 +27,11 @@ class ChatTokenizer:
             enable_thinking=self._thinking,  # a template without the switch ignores it
         )
 
-    def encode(self, messages: tuple[Message, ...]) -> list[int]:
+    def encode(self, messages: tuple[Turn, ...]) -> list[int]:
         """The token ids of the rendered prompt; what the template does not write (BOS) is not added."""
         return self._encode(self.render(messages))["input_ids"]
 
-    def count(self, messages: tuple[Message, ...]) -> int:
+    def count(self, messages: tuple[Turn, ...]) -> int:
         """See `Tokenizer.count`."""
         return len(self.encode(messages))
 

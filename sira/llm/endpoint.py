@@ -169,13 +169,18 @@ class EndpointGenerator:
     async def _answer(self, request: Request, held: list[Reply]) -> list[Reply]:
         """The replies that are certain by now: this one and those held back before it; none where it is in doubt."""
         try:
-            reply = await self._reply(request, self._settings.max_retries, self._settings.timeout_s)
+            async with asyncio.timeout(request.timeout_s):
+                reply = await self._reply(request, self._settings.max_retries, self._settings.timeout_s)
         except UnicodeEncodeError:
             return [Reply(request.key, "", Finish.ERROR, detail="the prompt holds half a surrogate pair")]
+        except TimeoutError:
+            return [Reply(request.key, "", Finish.ERROR, detail=f"no reply within {request.timeout_s:g} s")]
         except _Doubtful as doubt:
-            held.append(doubt.reply)
             self._failed_in_a_row += 1
             if self._failed_in_a_row < DEAD_AFTER:
+                if request.timeout_s is not None:  # whoever is short of time waits for no other request
+                    return [doubt.reply]
+                held.append(doubt.reply)
                 return []
             held.clear()
             raise doubt.fault or self._dead(

@@ -6,7 +6,7 @@ Shared by the endpoint, whose calls go over HTTP, and the batch file, whose call
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, cast
 
 from sira.errors import InputError
@@ -14,6 +14,7 @@ from sira.llm.base import Finish, Reply, Request, Usage
 from sira.llm.schema import format_name
 from sira.llm.server_error import MESSAGE_CHARACTERS, failed_reply, written
 from sira.llm.settings import ModelSettings
+from sira.records import ToolCall, ToolTurn, Turn
 from sira.tables import printable
 
 CALL_PATH = "/v1/chat/completions"
@@ -33,11 +34,21 @@ def chat_body(settings: ModelSettings, request: Request, model: str, *, hosted: 
     """The body of one call. What `extra_body` holds stands in place of ours, field by field."""
     body: dict[str, Any] = {
         "model": model,
-        "messages": [{"role": message.role, "content": message.content} for message in request.messages],
+        "messages": [_turn(message) for message in request.messages],
         "max_tokens": request.max_tokens,
         "temperature": settings.temperature,
         "seed": request.seed,
     }
+    if request.stop:
+        body["stop"] = list(request.stop)
+    if request.tools:
+        body["tools"] = [
+            {
+                "type": "function",
+                "function": {"name": tool.name, "description": tool.description, "parameters": dict(tool.parameters)},
+            }
+            for tool in request.tools
+        ]
     body |= {name: value for name in _SAMPLING if (value := getattr(settings, name)) is not None}
     if request.schema is not None and settings.structured == "json_schema":
         schema = {"name": format_name(request.schema), "strict": True, "schema": dict(request.schema)}
@@ -50,6 +61,20 @@ def chat_body(settings: ModelSettings, request: Request, model: str, *, hosted: 
     if "max_completion_tokens" in settings.extra_body:
         body.pop("max_tokens", None)
     return body
+
+
+def _turn(message: Turn) -> dict[str, Any]:
+    turn: dict[str, Any] = {"role": message.role, "content": message.content}
+    if not isinstance(message, ToolTurn):
+        return turn
+    if message.tool_calls:
+        turn["tool_calls"] = [
+            {"id": call.id, "type": "function", "function": {"name": call.name, "arguments": call.arguments}}
+            for call in message.tool_calls
+        ]
+    if message.role == "tool":
+        turn["tool_call_id"] = message.tool_call_id
+    return turn
 
 
 def without(body: Mapping[str, Any], fields: Iterable[str]) -> dict[str, Any]:
@@ -100,7 +125,36 @@ def completion_reply(key: str, body: object) -> Reply:
         return Reply(key, "", Finish.ERROR, detail="the reply is no chat completion: its choice has no `message`")
     said = cast("dict[str, Any]", message)
     finish, detail = _finish(cast("dict[str, Any]", choice), said)
-    return Reply(key, _content(said.get("content")), finish, _usage(fields.get("usage")), detail)
+    reasoning = said.get("reasoning_content") or said.get("reasoning")
+    return Reply(
+        key,
+        _content(said.get("content")),
+        finish,
+        _usage(fields.get("usage")),
+        detail,
+        tuple(_tool_calls(said.get("tool_calls"))),
+        _content(reasoning),
+    )
+
+
+def _tool_calls(listed: object) -> Iterator[ToolCall]:
+    """The calls that have a name; an id that lacks or stands twice gives way to the call's number, which the next
+    request names."""
+    seen: set[str] = set()
+    for number, item in enumerate(cast("list[Any]", listed) if isinstance(listed, list) else []):
+        call = cast("dict[str, Any]", item) if isinstance(item, dict) else {}
+        function: Any = call.get("function")
+        if not isinstance(function, dict):
+            continue
+        fields = cast("dict[str, Any]", function)
+        name, arguments, given = fields.get("name"), fields.get("arguments"), call.get("id")
+        if not isinstance(name, str) or not name:
+            continue
+        if not isinstance(arguments, str):  # some servers give the object itself
+            arguments = "" if arguments is None else json.dumps(arguments, ensure_ascii=False)
+        place = given if isinstance(given, str) and given and given not in seen else f"call_{number}"
+        seen.add(place)
+        yield ToolCall(_well_formed(place), _well_formed(name), _well_formed(arguments))
 
 
 def _finish(choice: dict[str, Any], message: dict[str, Any]) -> tuple[Finish, str | None]:

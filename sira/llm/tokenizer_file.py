@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from sira.errors import EnvironmentFault, InputError
-from sira.records import Message
+from sira.records import Turn
 
 _TOKENS_OF_FRAME = 16
 """Allowed for the role and the marks around each message, and once more for the assistant's header."""
@@ -37,7 +37,7 @@ class TokenizerFile:
         self._tokenizer.no_truncation()
         self._tokenizer.no_padding()
 
-    def count(self, messages: tuple[Message, ...]) -> int:
+    def count(self, messages: tuple[Turn, ...]) -> int:
         """Tokens of the messages, and an allowance for the chat template."""
         texts = sum(len(self._encode(message.content).ids) for message in messages)
         return texts + _TOKENS_OF_FRAME * (len(messages) + 1)

@@ -184,6 +184,9 @@ class VllmGenerator:
 
     def _add(self, request: Request, waiting: dict[str, _Waiting]) -> Reply | None:
         """Hand the request to the engine; the reply at once where it cannot be."""
+        if request.tools:
+            detail = 'vLLM in process makes no tool calls: serve the model and use backend = "openai"'
+            return Reply(request.key, "", Finish.ERROR, detail=detail)
         try:
             ids = self._tokenizer.encode(request.messages)
         except Exception as error:  # noqa: BLE001 - a template is a program of the model's author and raises what it likes
@@ -216,6 +219,7 @@ class VllmGenerator:
             **self._sampling,
             seed=request.seed,
             max_tokens=request.max_tokens,
+            stop=list(request.stop) or None,
             output_kind=api.final_only,
             **{api.constraint_argument: constraint},
         )

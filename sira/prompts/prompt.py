@@ -21,10 +21,10 @@ from typing import Literal
 from sira.errors import InputError
 from sira.records import Message
 
-Side = Literal["document", "query", "text"]
-"""What is asked for: phrases of a document, the sketch of a query, or plain text that joins a query."""
+Side = Literal["document", "query", "text", "agent"]
+"""What is asked for: phrases of a document, the sketch of a query, plain text that joins a query, turns of an agent."""
 
-_USUAL = {"document": "document-generic", "query": "query-generic", "text": "text-hyde"}
+_USUAL = {"document": "document-generic", "query": "query-generic", "text": "text-hyde", "agent": "agent-react"}
 MOST_PHRASES, MOST_WORDS, MOST_TEXT_WORDS = 100, 10, 500
 LIMITS = ("max_phrases", "max_words")
 _CONTROL = re.compile(
@@ -58,7 +58,7 @@ class Prompt:
     """sha256, in hex, of all that a model reads beside the text: limits and tags included, name and version not."""
 
     def __post_init__(self) -> None:
-        words = MOST_TEXT_WORDS if self.side == "text" else MOST_WORDS
+        words = MOST_TEXT_WORDS if self.side in ("text", "agent") else MOST_WORDS
         for count, most in (("version", None), ("max_phrases", MOST_PHRASES), ("max_words", words)):
             value = getattr(self, count)
             if value < 1 or (most is not None and value > most):
@@ -119,7 +119,7 @@ class Prompt:
         Each of `documents` stands between tags of its own where `$documents` does. Raises InputError for a prompt of
         the document side, or for documents that it has no place for.
         """
-        if self.side != "text":
+        if self.side not in ("text", "agent"):
             require_side(self, "query")
         if documents and not self.takes_documents:
             raise InputError(f"prompt {self.label}: user has no place for documents: put $documents before $query")

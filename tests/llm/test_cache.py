@@ -14,11 +14,11 @@ from typing import Any
 import pytest
 
 from sira.errors import EnvironmentFault
-from sira.llm import Finish, Reply, Request, Tokenizer, Usage
+from sira.llm import Finish, Reply, Request, Tokenizer, Tool, Usage
 from sira.llm.cache import CachedGenerator, address_of, known_identity, open_cached, read_reply, write_reply
 from sira.llm.schema import phrases_schema
 from sira.llm.settings import ModelSettings
-from sira.records import Message
+from sira.records import Message, ToolCall, ToolTurn
 
 IDENTITY = {"model": "m"}
 SAMPLING = {"temperature": 0.4, "seed": 42}
@@ -181,6 +181,25 @@ def test_text_that_utf_8_cannot_hold_is_kept(tmp_path: Path) -> None:
     path = tmp_path / "x.json"
     write_reply(path, "1" * 64, Reply("a", "\ud800 \0 é"))
     assert read_reply(path, "1" * 64) == Reply("", "\ud800 \0 é")
+
+
+def test_tool_calls_and_reasoning_are_kept_and_asked_for_by_their_tools(tmp_path: Path) -> None:
+    reply = Reply("", "", tool_calls=(ToolCall("a", "search", '{"query": "x"}'),), reasoning="why")
+    write_reply(tmp_path / "r.json", "a" * 64, reply)
+    assert read_reply(tmp_path / "r.json", "a" * 64) == reply
+    plain = Request("k", (Message("user", "t"),), 9)
+    tool = Tool("search", "Searches.", {"type": "object"})
+    answered = (ToolTurn("assistant", "", reply.tool_calls), ToolTurn("tool", "found", tool_call_id="a"))
+    variants = [
+        plain,
+        replace(plain, tools=(tool,)),
+        replace(plain, tools=(replace(tool, description="Other."),)),
+        replace(plain, stop=("x",)),
+        replace(plain, messages=answered),
+        replace(plain, messages=(answered[0], answered[1]._replace(tool_call_id="b"))),
+    ]
+    assert len({address_of(IDENTITY, SAMPLING, request) for request in variants}) == len(variants)
+    assert address_of(IDENTITY, SAMPLING, replace(plain, timeout_s=3)) == address_of(IDENTITY, SAMPLING, plain)
 
 
 def test_equal_requests_are_sent_once_and_each_gets_the_reply(tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ import datetime as dt
 import email.utils
 import logging
 import threading
+import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -13,12 +14,12 @@ import pytest
 
 from sira.errors import EnvironmentFault, InputError
 from sira.llm import waiting
-from sira.llm.base import Finish, Reply, Request, Usage
+from sira.llm.base import Finish, Reply, Request, Tool, Usage
 from sira.llm.endpoint import DEAD_AFTER, EndpointGenerator
 from sira.llm.schema import phrases_schema
 from sira.llm.settings import ModelSettings
 from sira.llm.waiting import wait_s
-from sira.records import Message
+from sira.records import Message, ToolCall, ToolTurn
 from tests.llm.openai_server import DROP, HANG, Answer, OpenAIServer, completion, refusal
 
 pytest.importorskip("openai", reason="wants the package openai")
@@ -174,6 +175,57 @@ def test_the_extra_body_stands_in_place_of_ours(server: OpenAIServer, open_endpo
         open_endpoint(extra_body={"stream": True})
 
 
+def test_tools_go_out_and_their_calls_come_back(server: OpenAIServer, open_endpoint: Open) -> None:
+    tool = Tool("search", "Searches.", {"type": "object", "properties": {"query": {"type": "string"}}})
+    calls = [
+        {"id": "a", "type": "function", "function": {"name": "search", "arguments": '{"query": "x"}'}},
+        {"type": "function", "function": {"name": "search", "arguments": {"query": "é"}}},  # no id, no text
+        {"id": "a", "function": {"name": "search", "arguments": None}},  # an id that stands twice
+        {"id": "b", "function": {"arguments": "{}"}},
+        "nonsense",
+    ]
+    server.answers = {"ask": [Answer(completion(None, "tool_calls", tool_calls=calls, reasoning="why"))]}
+    endpoint = open_endpoint()
+    (reply,) = endpoint.generate([request("ask", tools=(tool,), stop=("END",))])
+    assert reply == Reply(
+        "ask",
+        "",
+        tool_calls=(
+            ToolCall("a", "search", '{"query": "x"}'),
+            ToolCall("call_1", "search", '{"query": "é"}'),
+            ToolCall("call_2", "search", ""),
+        ),
+        reasoning="why",
+    )
+    assert server.calls[0]["stop"] == ["END"]
+    assert [one["function"]["name"] for one in server.calls[0]["tools"]] == ["search"]
+    turns = (ToolTurn("assistant", "", reply.tool_calls[:1]), ToolTurn("tool", "found", tool_call_id="a"))
+    list(endpoint.generate([Request("next", turns, 8, tools=(tool,))]))
+    assert server.calls[1]["messages"] == [
+        {
+            "role": "assistant",
+            "content": "",
+            "tool_calls": [
+                {"id": "a", "type": "function", "function": {"name": "search", "arguments": '{"query": "x"}'}}
+            ],
+        },
+        {"role": "tool", "content": "found", "tool_call_id": "a"},
+    ]
+
+
+def test_a_call_that_is_short_of_time_ends_in_time(server: OpenAIServer, open_endpoint: Open) -> None:
+    server.answers = {"slow": [HANG], "broken": [Answer("", 500)]}
+    endpoint = open_endpoint(max_retries=50)
+    start = time.monotonic()
+    (slow,) = endpoint.generate([request("slow", timeout_s=0.3)])
+    (broken,) = endpoint.generate([request("broken", timeout_s=0.3)])
+    (good,) = endpoint.generate([request("good", timeout_s=5)])
+    assert time.monotonic() - start < 5
+    assert (slow.finish, slow.detail) == (Finish.ERROR, "no reply within 0.3 s")
+    assert broken.finish is Finish.ERROR
+    assert good.text == "good"
+
+
 def test_usage_and_the_reasons_to_stop(server: OpenAIServer, open_endpoint: Open) -> None:
     usage = {"prompt_tokens": 30, "completion_tokens": 4, "prompt_tokens_details": {"cached_tokens": 16}}
     server.answers = {
@@ -191,7 +243,7 @@ def test_usage_and_the_reasons_to_stop(server: OpenAIServer, open_endpoint: Open
     assert replies == {
         "usage": Reply("usage", "x", usage=Usage(30, 4, 16)),
         "wrong counts": Reply("wrong counts", "x"),
-        "thought": Reply("thought", "x"),
+        "thought": Reply("thought", "x", reasoning="hm"),
         "length": Reply("length", '{"phrases": ["a', Finish.LENGTH),
         "filtered": Reply("filtered", "", Finish.REFUSED, detail="stopped by the endpoint's content filter"),
         "refused": Reply("refused", "", Finish.REFUSED, detail="I\\ncannot"),
