@@ -2,7 +2,7 @@
 # SIRA_PYTHON=/path/to/python chooses another one than scripts/find-python would.
 
 .DEFAULT_GOAL := help
-.PHONY: help set-up local demo test test-llm lint format bench requirements clean
+.PHONY: help set-up local demo test test-llm test-dense lint format bench requirements clean
 
 BIN := .venv/bin
 export SIRA_PYTHON
@@ -26,7 +26,11 @@ test: set-up ## run the tests; ARGS='-k name' goes to pytest
 
 test-llm: ## the tests with vLLM, Ray and real models, in .venv-llm (Python 3.11, 3 GB)
 	@scripts/set-up-llm
-	@PYTHONPATH=. .venv-llm/bin/python -m pytest -m 'not java' tests/vllm tests/llm tests/jobs tests/expand tests/analysis tests/test_prompts.py $(ARGS)
+	@PYTHONPATH=. .venv-llm/bin/python -m pytest -m 'not java' tests/vllm tests/llm tests/jobs tests/expand tests/analysis tests/corpora/test_hub.py tests/test_prompts.py $(ARGS)
+
+test-dense: ## the tests of `sira dense` with a real model, in .venv-dense (Python 3.11, 1.5 GB)
+	@scripts/set-up-dense
+	@PYTHONPATH=. .venv-dense/bin/python -m pytest -m 'not java' tests/dense $(ARGS)
 
 lint: set-up ## ruff, pyright, import-linter
 	@$(BIN)/ruff check .

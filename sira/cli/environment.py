@@ -55,6 +55,8 @@ PACKAGES: dict[str, str] = {
     "matplotlib": "plots",
     "vllm": "`sira expand` on GPUs",
     "openai": "models behind an OpenAI-compatible endpoint",
+    "sentence-transformers": "embedding models of `sira dense`",
+    "faiss-cpu": "approximate search of `sira dense`",
     "xllamacpp": "a small model on this CPU (`make local`)",
 }
 ENGINE_PYTHON = (3, 12)
@@ -104,7 +106,7 @@ def requirement(package: str) -> str:
     for line in stated:
         bare = line.split(";")[0].strip()
         name = re.match(r"[A-Za-z0-9._-]+", bare)
-        if name and name.group().replace("-", "_").lower() == package:
+        if name and name.group().replace("-", "_").lower() == package.replace("-", "_").lower():
             return bare.replace(" ", "")
     return package
 

@@ -42,6 +42,7 @@ COMMANDS: dict[str, Command] = {
     "filter": Command("sira.cli.filter", "drop the proposed phrases that are known, common or forbidden"),
     "search": Command("sira.cli.search", "search an index: plain BM25, or with sketches"),
     "fuse": Command("sira.cli.fuse", "fuse TREC runs of any origin into one, by ranks or by scores"),
+    "dense": Command("sira.cli.dense", "rank a collection by an embedding model, into a TREC run"),
     "sketch": Command("sira.cli.sketch", "let a language model sketch the evidence for each topic, into a file"),
     "compile": Command("sira.cli.compile", "turn a sketch into a program and show the verdict on each phrase"),
     "explain": Command("sira.cli.explain", "explain a search, or what each clause gave to the score of one document"),

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-NAMES = ("requirements", "requirements-build", "requirements-local")
+NAMES = ("requirements", "requirements-build", "requirements-local", "requirements-dense")
 
 
 def entries(text: str) -> list[str]:
