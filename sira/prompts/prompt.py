@@ -127,8 +127,8 @@ class Prompt:
 
     def _render(self, text: str, documents: Sequence[str], *, system_role: bool) -> tuple[Message, ...]:
         system, before, after = _frame(self)
-        before = before.replace(_DOCUMENTS, "\n".join(_enclosed("document", document) for document in documents))
-        user = f"{before}{_enclosed(self.word, text)}{after}"
+        before = before.replace(_DOCUMENTS, "\n".join(enclosed("document", document) for document in documents))
+        user = f"{before}{enclosed(self.word, text)}{after}"
         if not system:
             return (Message("user", user),)
         if not system_role:
@@ -145,9 +145,9 @@ def _frame(prompt: Prompt) -> tuple[str, str, str]:
     return Template(prompt.system).substitute(values), before, after
 
 
-def _enclosed(word: str, text: str) -> str:
+def enclosed(word: str, text: str) -> str:
     """The text between tags of this word; with the first number that the text itself does not use where it holds such a
-    tag, so that nothing inside it ends the block."""
+    tag, so that nothing inside it ends the block. Control tokens of chat templates are broken up."""
     tag = word
     if any(sign in text for sign in _LESS_THAN):
         plain = unicodedata.normalize("NFKC", text)

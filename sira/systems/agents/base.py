@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Generator as Yields
 from collections.abc import Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol, get_args
 
@@ -68,6 +71,10 @@ class AgentSettings:
             raise InputError(f"agent: ranking = {self.ranking!r}: choose {', '.join(get_args(RankingRule))}")
 
 
+MOST_CORRECTIONS = 2
+"""A model that gets its protocol wrong more often in one topic will not learn it."""
+
+
 class Stop(Exception):
     """Raised inside an episode to end it; the reason goes into the note."""
 
@@ -94,8 +101,12 @@ class Episode:
         self.programs: list[Program] = []
         self.queries: list[str] = []
         self.shown: dict[str, None] = {}
-        self.calls = self.errors = 0
+        self.calls = self.errors = self.corrections = self.scans = 0
         self.usage = Usage()
+        self.troubles: Counter[str] = Counter()
+        """What went wrong and was told to the model, by kind."""
+        self.told: dict[str, Any] = {}
+        """What an agent adds to the note; JSON-ready."""
         self.found: Ranking | None = None
         """Set by an agent that ranks by itself, in place of the rule of the settings."""
         self._watch = Stopwatch()
@@ -124,6 +135,20 @@ class Episode:
             raise Stop(reply.finish.value)
         return reply
 
+    @property
+    def spent(self) -> bool:
+        """No call of the model is left: what is searched now, the model will not see."""
+        return self.calls >= self.settings.rounds
+
+    def correct(self, kind: str, line: str) -> str:
+        """The line that tells the model what was wrong with its turn. Raises Stop (`malformed`) when it was told
+        MOST_CORRECTIONS times before."""
+        self.troubles[kind] += 1
+        self.corrections += 1
+        if self.corrections > MOST_CORRECTIONS:
+            raise Stop("malformed")
+        return line
+
     def search(self, text: str) -> Ranking:
         """Plain BM25 of the text to the depth of the topic; without words that the index knows: nothing."""
         settings = CompileSettings(scoring=self.settings.scoring)
@@ -136,6 +161,13 @@ class Episode:
         self.programs.append(program)
         self.rankings.append(ranking)
         return ranking
+
+    @contextmanager
+    def scanning(self) -> Yields[None]:
+        """One pass over files in place of a search of the index; it counts and takes time as one."""
+        self.scans += 1
+        with self._watch.timing("search"):
+            yield
 
     def show(self, docids: Sequence[str]) -> list[str]:
         """The texts of documents, cut to `characters` each; they count as shown."""
@@ -164,7 +196,10 @@ class Episode:
             "queries": self.queries,
             "shown": list(self.shown),
             "answer": said,
+            **self.told,
         }
+        if self.troubles:
+            note["troubles"] = dict(sorted(self.troubles.items()))
         return Answer(
             self.topic.qid,
             self.ranking().top(self._depth),
@@ -172,7 +207,7 @@ class Episode:
             {"agent": note},
             llm_calls=self.calls,
             usage=self.usage,
-            searches=len(self.programs),
+            searches=len(self.programs) + self.scans,
             compile_ms=self._watch.compile_ms,
             search_ms=self._watch.search_ms,
         )
@@ -188,13 +223,16 @@ class Agent:
     generator: Generator
 
     def answer(self, topic: Topic, index: Index, k: int) -> Answer:
-        """The note's `stop` is `answered`, `no_answer`, or why the episode ended before."""
+        """The note's `stop` is `answered`, `no_answer`, `no_topic` (a topic without text, of which the model is not
+        asked), or why the episode ended before."""
         episode = Episode(topic, index, k, self.settings, self.generator)
+        if not topic.text.strip():
+            return episode.answer("no_topic", None)
         try:
             said = self.converse(episode)
         except Stop as stop:
             return episode.answer(stop.reason, None)
-        return episode.answer("answered" if said else "no_answer", said)
+        return episode.answer("answered" if said else "no_answer", said or None)
 
 
 def in_order(docids: Sequence[str]) -> Ranking:

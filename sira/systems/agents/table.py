@@ -5,6 +5,21 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from sira.systems.agents.base import AgentMethod, Conversation
+from sira.systems.agents.grep_rag import GREP_RAG, GrepRag
+from sira.systems.agents.ircot import IRCOT, ircot
+from sira.systems.agents.react import REACT, REACT_DOCUMENTS, React
+from sira.systems.agents.search_r1 import SEARCH_R1, search_r1
+from sira.systems.agents.shell_agent import SHELL_AGENT, ShellAgent
 
-AGENTS: Mapping[str, tuple[AgentMethod, Conversation]] = {}
+AGENTS: Mapping[str, tuple[AgentMethod, Conversation]] = {
+    method.name: (method, converse)
+    for method, converse in (
+        (REACT, React()),
+        (REACT_DOCUMENTS, React(reads=True)),
+        (IRCOT, ircot),
+        (SEARCH_R1, search_r1),
+        (GREP_RAG, GrepRag()),
+        (SHELL_AGENT, ShellAgent()),
+    )
+}
 """By kind."""
