@@ -101,7 +101,7 @@ def write_wiki(folder: Path, pages: int, *, questions: int = 50, shards: int = 2
             stream.write(bz2.compress(b"</mediawiki>\n"))
     asked = _asked(wiki, questions)
     _write_rows(folder / "questions.jsonl", (_question(wiki, qid, person) for qid, person in asked))
-    _write_rows(folder / "sketches.jsonl", (_sketch(qid, person) for qid, person in asked))
+    _write_rows(folder / "sketches.jsonl", (_sketch(wiki, qid, person) for qid, person in asked))
     return wiki
 
 
@@ -146,16 +146,23 @@ def _question(wiki: Wiki, qid: str, person: Person) -> dict[str, object]:
     }
 
 
-def _sketch(qid: str, person: Person) -> dict[str, object]:
-    """What a model would propose that reads the question well: no names, categories as facets."""
+def _sketch(wiki: Wiki, qid: str, person: Person) -> dict[str, object]:
+    """What a model would propose that reads the question well: no names, categories as facets; the searches take the
+    question apart, one for each constraint and one for the other page."""
     decade = person.year // 10 * 10
+    collectors = f"category:Collectors_of_{person.pastime.replace(' ', '_')}"
+    profession = f"category:{person.profession.title()}s_from_{person.place.replace(' ', '_')}"
+    births = [f"category:{year}_births" for year in range(decade, decade + 10)]
+    place = wiki.museums[person.museum]
     return {
         "qid": qid,
         "phrases": [f"collector of {person.pastime}", "bequeathed to the museum", f"{person.profession}s"],
-        "facets": [
-            f"category:{person.profession.title()}s_from_{person.place.replace(' ', '_')}",
-            f"category:Collectors_of_{person.pastime.replace(' ', '_')}",
-            *(f"category:{year}_births" for year in range(decade, decade + 10)),
+        "facets": [profession, collectors, *births],
+        "searches": [
+            {"phrases": [f"collector of {person.pastime}"], "facets": [collectors]},
+            {"phrases": [f"{person.profession}s", person.place], "facets": [profession]},
+            {"phrases": [], "facets": births},
+            {"phrases": ["museum", place], "facets": [f"category:Museums_in_{place.replace(' ', '_')}"]},
         ],
     }
 

@@ -85,12 +85,15 @@ def located(text: str, folder: Path) -> str:
 
 
 def located_source(text: str, folder: Path) -> str:
-    """A collection's source: one path or two behind a scheme such as `beir:`, a bare path, or an id, which stays."""
+    """A collection's source: one path or two behind a scheme such as `beir:`, a bare path, or an id, which
+    stays."""
     scheme, colon, rest = filled(text).partition(":")
     if colon and scheme in PATH_SCHEMES:
         return f"{scheme}:{folder / rest}"
     if scheme == "browsecomp-wikipedia" and ":" in rest:
         questions, _, corpus = rest.rpartition(":")
         return f"{scheme}:{folder / questions}:{folder / corpus}"
+    if colon and scheme == "datasets" and (folder / rest).is_dir():
+        return f"{scheme}:{folder / rest}"
     beside = folder / filled(text)
     return str(beside) if beside.exists() else filled(text)

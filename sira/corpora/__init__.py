@@ -1,4 +1,4 @@
-"""Collections: documents, topics and judgments from JSON Lines, BEIR folders and ir_datasets; TREC's files; audits."""
+"""Collections: documents, topics and judgments from files, ir_datasets and the Hub; TREC's files; audits."""
 
 from __future__ import annotations
 

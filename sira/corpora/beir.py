@@ -67,4 +67,7 @@ class BeirFolder:
             if candidate.is_file():
                 return candidate
         what = "is no BEIR folder" if self.path.is_dir() else "is no folder"
-        raise InputError(f"{self.path} {what}: {name} (or {name}.gz) is missing; see the layout in the user guide")
+        raise InputError(
+            f"{self.path} {what}: {name} (or {name}.gz) is missing; unpack a BEIR archive there, which has "
+            "corpus.jsonl, queries.jsonl and qrels/SPLIT.tsv"
+        )

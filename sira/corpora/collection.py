@@ -13,7 +13,8 @@ from sira.corpora.jsonl import document_files, read_documents
 from sira.errors import InputError, NotFoundError
 from sira.records import Qrels, Record, Topic
 
-SCHEMES = ("beir", "jsonl", "irds", "wikipedia", "browsecomp-wikipedia", "browsecomp-plus")
+SCHEMES = ("beir", "jsonl", "irds", "datasets", "wikipedia", "browsecomp-wikipedia", "browsecomp-plus")
+WAYS = "beir:FOLDER, jsonl:PATH, irds:ID or datasets:NAME"
 TEXT_RULE = "title and text joined by one blank; the text alone without a title"
 
 # Collections whose queries are documents of the corpus: BEIR leaves the query's own document out of the ranking.
@@ -50,19 +51,20 @@ class Collection:
 
 
 def open_collection(source: str, split: str | None = None, value_fields: Sequence[str] = ()) -> Collection:
-    """Open `beir:FOLDER`, `jsonl:PATH` (documents only), `irds:ID`, `wikipedia:FOLDER` (documents only),
-    `browsecomp-wikipedia:QUESTIONS.jsonl:FOLDER`, `browsecomp-plus:FOLDER`, or a bare path or id.
+    """Open `beir:FOLDER`, `jsonl:PATH` (documents only), `irds:ID`, `datasets:NAME` (of the Hugging Face Hub, or a
+    folder in its layout), `wikipedia:FOLDER` (documents only), `browsecomp-wikipedia:QUESTIONS.jsonl:FOLDER`,
+    `browsecomp-plus:FOLDER`, or a bare path or id.
 
     A bare name that exists as a file or folder is taken as such (a folder with corpus.jsonl is BEIR's, one made by
-    `sira wikipedia prepare` a Wikipedia), any other as an ir_datasets id. Without `split`, a BEIR folder gives its
-    split `test`, or the only one, and BrowseComp-Plus `evidence` (the other is `gold`); an ir_datasets id names its
-    split itself, or gets `/split` appended.
+    `sira wikipedia prepare` a Wikipedia), any other as an ir_datasets id. Without `split`, a BEIR folder and `datasets`
+    give the split `test`, or the only one, and BrowseComp-Plus `evidence` (the other is `gold`); an ir_datasets id
+    names its split itself, or gets `/split` appended.
     Raises InputError if the source cannot be made out, NotFoundError for a split or id that is not there,
-    EnvironmentFault where ir_datasets is needed and lacks.
+    EnvironmentFault where a package is needed and lacks, or a download fails.
     """
     scheme, rest = _parted(source)
     if not rest:
-        raise InputError(f"{source!r} names no collection; write beir:FOLDER, jsonl:PATH or irds:ID")
+        raise InputError(f"{source!r} names no collection; write {WAYS}")
     if scheme == "beir":
         return _beir(source, rest, split, value_fields)
     if scheme == "irds":
@@ -71,6 +73,8 @@ def open_collection(source: str, split: str | None = None, value_fields: Sequenc
                 f"{source}: value fields are read from JSON Lines and BEIR folders only, not from ir_datasets"
             )
         return _irds(source, rest, split)
+    if scheme == "datasets":
+        return _datasets(source, rest, split, value_fields)
     if scheme == "browsecomp-plus":
         return _browsecomp_plus(source, rest, split, value_fields)
     if split is not None:
@@ -85,7 +89,7 @@ def open_collection(source: str, split: str | None = None, value_fields: Sequenc
 
 
 def corpus_files(source: str) -> tuple[Path, ...]:
-    """The files that decide the documents of a local source; none for an ir_datasets id.
+    """The files that decide the documents of a local source; none for an ir_datasets id or a name of the Hub.
 
     Of a Wikipedia it is the manifest, which holds the fingerprint of the rest. Raises as `open_collection`.
     """
@@ -94,6 +98,10 @@ def corpus_files(source: str) -> tuple[Path, ...]:
         return ()
     if scheme == "beir":
         return tuple(sorted(Path(rest).glob("corpus.jsonl*")))
+    if scheme == "datasets":
+        from sira.corpora.hub import HubCollection
+
+        return HubCollection.open(rest).corpus_files()
     if scheme.endswith("wikipedia"):
         return (Path(rest.rpartition(":")[2]) / "manifest.json",)
     if scheme == "browsecomp-plus":
@@ -119,9 +127,7 @@ def _guess(source: str) -> str:
         return "jsonl"
     if "/" in source and _IRDS_ID.fullmatch(source) and not source.endswith((".jsonl", ".jsonl.gz")):
         return "irds"
-    raise InputError(
-        f"{source!r} is no file or folder here and no ir_datasets id; write beir:FOLDER, jsonl:PATH or irds:ID"
-    )
+    raise InputError(f"{source!r} is no file or folder here and no ir_datasets id; write {WAYS}")
 
 
 def _beir(source: str, path: str, split: str | None, value_fields: Sequence[str]) -> Collection:
@@ -156,6 +162,22 @@ def _irds(source: str, dataset_id: str, split: str | None) -> Collection:
         dataset.qrels,
         _ignores_self_hits(dataset_id),
         irds.TEXT_RULE,
+    )
+
+
+def _datasets(source: str, text: str, split: str | None, value_fields: Sequence[str]) -> Collection:
+    from sira.corpora.hub import HubCollection
+
+    found = HubCollection.open(text, split)
+    name = found.source.name
+    return Collection(
+        name,
+        source,
+        found.split,
+        lambda: found.documents(value_fields),
+        found.topics,
+        found.qrels,
+        _ignores_self_hits(name),
     )
 
 

@@ -11,10 +11,12 @@ from collections.abc import Collection, Mapping
 from contextlib import closing
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
+from typing import Any, cast
 
 from sira.compile.sketch_job import SketchJob, SketchReport, write_sketches
 from sira.compile.sketches import read_sketches
 from sira.corpora.files import replacing
+from sira.corpora.rows import json_rows
 from sira.errors import EnvironmentFault, InputError, SiraError
 from sira.evaluate.config import CollectionConfig, LiveSketches
 from sira.evaluate.inputs import Inputs
@@ -50,11 +52,52 @@ def with_live_sketches(inputs: Inputs, used: Collection[str], out: Path, *, prog
         if isinstance(asked, str):
             files[name] = asked
         elif name in used:
-            path = out / "sketches" / f"{inputs.config.name}.{name}.jsonl"
+            path = sketch_path(inputs.config.name, name, out)
             _write(inputs, job_of(asked), path, out / "replies", progress=progress)
             files[name], sketches[name] = str(path), read_sketches(path)
     config: CollectionConfig = inputs.config.model_copy(update={"sketches": files})
     return replace(inputs, config=config, sketches={**inputs.sketches, **sketches})
+
+
+def with_kept_sketches(inputs: Inputs, used: Collection[str], out: Path) -> Inputs:
+    """As `with_live_sketches`, but nobody is asked: sketches that are not in the folder, or were made otherwise than
+    the configuration says, are left out."""
+    files: dict[str, str | LiveSketches] = {}
+    sketches: dict[str, dict[str, Sketch]] = {}
+    for name, asked in inputs.config.sketches.items():
+        if isinstance(asked, str):
+            files[name] = asked
+        elif name in used and _is_current(path := sketch_path(inputs.config.name, name, out), asked):
+            files[name], sketches[name] = str(path), read_sketches(path)
+    config: CollectionConfig = inputs.config.model_copy(update={"sketches": files})
+    return replace(inputs, config=config, sketches={**inputs.sketches, **sketches})
+
+
+def sketch_path(collection: str, name: str, out: Path) -> Path:
+    """Where the results folder has the sketches by a model."""
+    return out / "sketches" / f"{collection}.{name}.jsonl"
+
+
+def _is_current(path: Path, asked: LiveSketches) -> bool:
+    """Whether all rows of a file were made as the configuration says."""
+    if not path.is_file():
+        return False
+    try:
+        job = job_of(asked)
+        wanted = json.loads(json.dumps(job.provenance(identity_of(job.settings)), default=str))
+        unknown = job.settings.backend != "recorded" and known_identity(job.settings) is None
+        left_out = {"fingerprint", "model"} if unknown else {"fingerprint"}
+        return all(_told(row, left_out) == _told({"provenance": wanted}, left_out) for _, row in json_rows(path))
+    except SiraError:  # a local model, or a file, that is not here
+        return False
+
+
+def _told(row: Mapping[str, Any], left_out: Collection[str]) -> dict[str, Any]:
+    """The provenance of a row without these keys."""
+    told: Any = row.get("provenance")
+    if not isinstance(told, dict):
+        return {}
+    return {name: value for name, value in cast("dict[str, Any]", told).items() if name not in left_out}
 
 
 def check_live_sketches(inputs: Inputs, used: Collection[str]) -> None:
@@ -83,13 +126,13 @@ def reranker_facts(rerank: ModelRerank) -> dict[str, object]:
     model = read_model(rerank.llm)
     return {
         "settings": {name: value for name, value in asdict(rerank).items() if name != "llm"},
-        "model": _identity(model),
+        "model": identity_of(model),
         "sampling": model.sampling(),
         "prompt": rerank_digest(),
     }
 
 
-def _identity(model: ModelSettings) -> dict[str, object]:
+def identity_of(model: ModelSettings) -> dict[str, object]:
     """What answers: the model as far as it is known before it is opened, or the recorded replies by what they hold."""
     if model.backend == "recorded":
         with closing(open_cached(model)) as generator:
@@ -137,7 +180,7 @@ class TextJob:
     def facts(self) -> dict[str, object]:
         """What decides the texts beside the topics and the first search. Raises as `reranker_facts`."""
         return {
-            "model": _identity(self.model),
+            "model": identity_of(self.model),
             "sampling": self.model.sampling(),
             "prompts": [prompt.digest for prompt in self.request.prompts],
             "samples": self.request.samples,

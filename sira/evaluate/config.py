@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal, cast
 
 from pydantic import Field, model_validator
 
 from sira.config import located, located_source, read_toml
 from sira.errors import InputError
+from sira.evaluate.grids import GridConfig, with_grids
 from sira.evaluate.metrics import DEFAULT_MEASURES, Measure
 from sira.evaluate.system_config import (
+    MAX_NAME,
     NAME,
     Gate,
     Strict,
@@ -40,10 +43,11 @@ class CollectionConfig(Strict):
     """Where documents, topics and judgments come from, and the recorded replies that belong to them.
 
     Paths are relative to the TOML file and may hold ${VARIABLES} of the environment. `topics` and `qrels` are files in
-    place of the source's own, or for a source of documents alone. Nothing is chosen on any split here.
+    place of the source's own, or for a source of documents alone. `development`: a grid may select on it, which is
+    refused for a test split (sira.evaluate.tune_data).
     """
 
-    name: str = Field(pattern=NAME)
+    name: str = Field(pattern=NAME, max_length=MAX_NAME)
     source: str
     split: str | None = None
     topics: str | None = None
@@ -57,6 +61,7 @@ class CollectionConfig(Strict):
     sketches: dict[str, str | LiveSketches] = Field(default_factory=dict[str, str | LiveSketches])
     """Files of sketches by name, or tables that say which model to ask."""
     ignore_self_hits: bool | None = None
+    development: bool = False
 
     @model_validator(mode="after")
     def _names(self) -> CollectionConfig:
@@ -70,8 +75,17 @@ class CollectionConfig(Strict):
         return {name: found for name, found in self.sketches.items() if isinstance(found, str)}
 
 
+class MacroConfig(Strict):
+    """A row over several collections: the unweighted mean of their means. Without `details` the collections have no
+    tables and figures of their own in the reports."""
+
+    name: str = Field(pattern=NAME, max_length=MAX_NAME)
+    of: tuple[str, ...] = Field(min_length=1)
+    details: bool = True
+
+
 class Experiment(Strict):
-    """The whole file."""
+    """The whole file. `systems` has the rows of the grids too, each behind the row that it is based on."""
 
     name: str = Field(pattern=NAME)
     about: str = ""
@@ -82,12 +96,20 @@ class Experiment(Strict):
     ties: Literal["run", "trec"] = "run"
     collections: tuple[CollectionConfig, ...] = Field(min_length=1)
     systems: tuple[SystemConfig, ...] = Field(min_length=1)
+    grid: tuple[GridConfig, ...] = ()
+    macros: tuple[MacroConfig, ...] = ()
+
+    @model_validator(mode="before")
+    @classmethod
+    def _grids(cls, data: Any) -> Any:
+        return with_grids(cast("Mapping[str, Any]", data)) if isinstance(data, Mapping) else data
 
     @model_validator(mode="after")
     def _consistent(self) -> Experiment:
         for what, names in (
-            ("collection", [item.name for item in self.collections]),
+            ("collection", [item.name for item in (*self.collections, *self.macros)]),
             ("system", [item.name for item in self.systems]),
+            ("grid with select of", [grid.system for grid in self.selecting]),
         ):
             twice = sorted({name for name in names if names.count(name) > 1})
             if twice:
@@ -116,7 +138,48 @@ class Experiment(Strict):
             cut = _checked(measure).k
             if cut is not None and cut > self.depth:
                 raise ValueError(f"measure {measure} needs a depth of {cut}; depth is {self.depth}")
+        self._check_selections()
+        self._check_macros()
         return self
+
+    def _check_selections(self) -> None:
+        measures = [str(_checked(measure)) for measure in self.measures]
+        for grid in self.selecting:
+            where = f"grid of {grid.system!r}: select"
+            if not any(item.development for item in self.collections):
+                raise ValueError(f"{where} wants a collection with development = true: nothing is chosen on the others")
+            if isinstance(grid.select, str) and str(_checked(grid.select)) not in measures:
+                raise ValueError(f"{where} = {grid.select!r} is none of the measures: {', '.join(measures)}")
+
+    def _check_macros(self) -> None:
+        known = [item.name for item in self.collections]
+        for macro in self.macros:
+            if unknown := [name for name in macro.of if name not in known]:
+                raise ValueError(f"macro {macro.name!r}: {unknown[0]!r} is no collection: {', '.join(known)}")
+            if len(set(macro.of)) < len(macro.of):
+                raise ValueError(f"macro {macro.name!r}: `of` names a collection twice: name each once")
+
+    @property
+    def selecting(self) -> tuple[GridConfig, ...]:
+        """The grids of which one row is chosen."""
+        return tuple(grid for grid in self.grid if grid.select is not False)
+
+    @property
+    def hidden(self) -> frozenset[str]:
+        """The collections without tables and figures of their own."""
+        return frozenset(name for macro in self.macros if not macro.details for name in macro.of)
+
+    def measure_of(self, grid: GridConfig) -> str:
+        """The measure by which a grid selects, as it is written in results."""
+        return str(Measure.parse(grid.select if isinstance(grid.select, str) else self.measures[0]))
+
+    def system(self, name: str) -> SystemConfig:
+        """The row of this name, which is there."""
+        return next(item for item in self.systems if item.name == name)
+
+    def collection(self, name: str) -> CollectionConfig:
+        """The collection of this name, which is there."""
+        return next(item for item in self.collections if item.name == name)
 
 
 def _checked(measure: str) -> Measure:

@@ -11,9 +11,9 @@ import sira
 from sira.corpora.collection import corpus_files
 
 _DECIDES = (
-    "analysis", "categories", "compile", "corpora/beir.py", "corpora/irds.py", "corpora/jsonl.py", "corpora/wikipedia",
-    "evaluate/indexes.py", "evaluate/searching.py", "expand", "llm/thinking.py", "lucene", "policy.py", "program.py",
-    "records.py", "search", "systems",
+    "analysis", "categories", "compile", "corpora/beir.py", "corpora/hub.py", "corpora/hub_tables.py",
+    "corpora/irds.py", "corpora/jsonl.py", "corpora/wikipedia", "evaluate/indexes.py", "evaluate/searching.py",
+    "expand", "llm/thinking.py", "lucene", "policy.py", "program.py", "records.py", "search", "systems",
 )  # fmt: skip
 
 

@@ -7,6 +7,7 @@ import json
 import shutil
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import islice
 from pathlib import Path
 from typing import Any, Literal
@@ -44,7 +45,11 @@ class IndexStore:
         self._base = digest(
             [source_digest(config.source), config.analyzer, config.duplicates, config.facet_words, code_digest()]
         )
-        self._store = None if config.expansions is None else _store_key(config.expansions)
+
+    @cached_property
+    def _store(self) -> str | None:
+        """Read when first asked for: an experiment of other systems needs no phrases."""
+        return None if self._config.expansions is None else _store_key(self._config.expansions)
 
     def path(self, variant: Variant) -> Path:
         """Where the index of a variant lies, whether it is built or not."""

@@ -13,7 +13,8 @@ from sira.corpora.collection import Collection, open_collection
 from sira.corpora.rows import json_rows
 from sira.corpora.trec import read_qrels, read_run, read_topics
 from sira.errors import InputError
-from sira.evaluate.config import CollectionConfig, Experiment
+from sira.evaluate.config import CollectionConfig
+from sira.evaluate.system_config import SystemConfig
 from sira.llm.base import Usage
 from sira.lucene.reader import Index
 from sira.records import Document, Qrels, Ranking, Run, Sketch, Topic
@@ -71,9 +72,9 @@ def open_inputs(config: CollectionConfig) -> Inputs:
     return Inputs(config, collection, topics, sketches, self_hits)
 
 
-def check_places(experiment: Experiment, inputs: Inputs) -> None:
+def check_places(systems: Iterable[SystemConfig], inputs: Inputs) -> None:
     """Raises InputError for a run or a store of texts that is not there, before the first collection is searched."""
-    for system in experiment.systems:
+    for system in systems:
         place = system.run or system.replies
         if place and not (path := of_collection(place, inputs)).exists():
             raise InputError(

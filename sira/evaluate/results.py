@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import csv
-import json
 import math
 import statistics
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
-from sira.corpora.files import replacing
 from sira.evaluate.cells import Cell, stored_run
 from sira.evaluate.config import Experiment
+from sira.evaluate.hits import Hits, stored_hits
 from sira.evaluate.inputs import Inputs, of_no_topic
 from sira.evaluate.metrics import Evaluation, Measure, evaluate
+from sira.evaluate.pricing import Amount, price_of_cell
 from sira.evaluate.significance import Comparison, compare, compare_family
 from sira.evaluate.windows import Windows, stored_windows
 from sira.lucene.manifest import read_manifest
@@ -27,11 +25,12 @@ DEPTHS = (1, 2, 3, 5, 10, 20, 30, 50, 100, 200, 300, 500, 1000)
 @dataclass(frozen=True, slots=True)
 class Row:
     """One system on one collection. `interval` is the 95 % bootstrap interval of the mean of the first measure,
-    `recall` the mean recall by depth."""
+    `recall` the mean recall by depth. `price` is that of all topics, None where it is not known."""
 
     cell: Cell
     evaluation: Evaluation
     costs: Mapping[str, float]
+    price: Amount | None
     interval: tuple[float, float]
     recall: Mapping[int, float]
     windows: Windows
@@ -59,6 +58,12 @@ class CollectionResults:
     comparisons: Mapping[tuple[str, str], Comparison]
     left_out: tuple[str, ...]
 
+    @property
+    def currency(self) -> str | None:
+        """The one currency of all prices that are known; None where there is none, or several."""
+        found = {row.price.currency for row in self.rows if row.price is not None and row.price.currency is not None}
+        return found.pop() if len(found) == 1 else None
+
 
 def percentile(values: Sequence[float], share: float) -> float:
     """The value below which `share` of the values lie (nearest rank)."""
@@ -66,9 +71,10 @@ def percentile(values: Sequence[float], share: float) -> float:
     return ordered[max(0, math.ceil(share * len(ordered)) - 1)] if ordered else 0.0
 
 
-def costs(cell: Cell) -> dict[str, float]:
-    """What a topic costs. Milliseconds are of compiling and searching to full depth, without the LLM. Tokens are left
-    out where those of some calls are not known."""
+def costs(cell: Cell, price: Amount | None = None, hits: Hits | None = None) -> dict[str, float]:
+    """What a topic costs. Milliseconds are of compiling and searching to full depth, without the LLM. What is not known
+    or has no meaning for a system is left out: tokens where those of some calls are not told, the price, the expansion
+    hit rate, and pages (means over the topics of several searches)."""
     total = [a + b for a, b in zip(cell.compile_ms, cell.search_ms, strict=True)]
     tokens = {} if cell.untold else {name: count / cell.topics for name, count in cell.usage.items()}
     return {
@@ -77,14 +83,33 @@ def costs(cell: Cell) -> dict[str, float]:
         "ms_per_query_p95": percentile(total, 0.95),
         "llm_calls_per_query": cell.llm_calls / cell.topics,
         **{f"{name}_per_query": count for name, count in tokens.items()},
+        **({} if price is None else {"price_per_query": price.value / cell.topics}),
         "searches_per_query": cell.searches / cell.topics,
+        **{f"pages_{name}_per_query": count for name, count in _pages(cell).items()},
         "index_growth": cell.index_bytes / cell.plain_bytes - 1,
+        **({} if hits is None or hits.rate is None else {"expansion_hit_rate": hits.rate}),
     }
 
 
-def collection_results(experiment: Experiment, inputs: Inputs, cells: Iterable[Cell], out: Path) -> CollectionResults:
-    """Evaluate the stored runs of one collection and compare each system with the baseline (Holm over the systems)."""
-    rows = [_row(experiment, inputs, cell, out) for cell in cells]
+def _pages(cell: Cell) -> dict[str, float]:
+    """Distinct documents that several searches found, and that their budget delivered: means over their topics."""
+    told = cell.how.get("pages")
+    return {name: told[name] / told["topics"] for name in ("found", "delivered")} if told else {}
+
+
+def collection_results(
+    experiment: Experiment, inputs: Inputs, cells: Mapping[str, Cell], out: Path
+) -> CollectionResults:
+    """Evaluate the stored runs of one collection and compare each system with the baseline (Holm over the systems).
+
+    `cells` by system, that of the baseline among them; `experiment` has the collection as its TOML says.
+    """
+    prices: dict[str, Amount | None] = {}
+    for name, cell in cells.items():
+        system = experiment.system(name)
+        parts = [prices[part] for part in system.of]
+        prices[name] = price_of_cell(cell, system, experiment.collection(inputs.config.name), parts)
+    rows = [_row(experiment, inputs, (cell, prices[name]), out) for name, cell in cells.items()]
     by_name = {row.cell.system: row.evaluation for row in rows}
     comparisons: dict[tuple[str, str], Comparison] = {}
     for measure in by_name[experiment.baseline].per_topic:
@@ -103,7 +128,8 @@ def collection_results(experiment: Experiment, inputs: Inputs, cells: Iterable[C
     )
 
 
-def _row(experiment: Experiment, inputs: Inputs, cell: Cell, out: Path) -> Row:
+def _row(experiment: Experiment, inputs: Inputs, priced: tuple[Cell, Amount | None], out: Path) -> Row:
+    cell, price = priced
     wanted = list(dict.fromkeys(str(Measure.parse(text)) for text in experiment.measures))
     depths = [*(depth for depth in DEPTHS if depth < experiment.depth), experiment.depth]
     whole = evaluate(
@@ -123,7 +149,8 @@ def _row(experiment: Experiment, inputs: Inputs, cell: Cell, out: Path) -> Row:
     return Row(
         cell,
         evaluation,
-        costs(cell),
+        costs(cell, price, stored_hits(cell, inputs.qrels, out)),
+        price,
         interval=(against_nothing.low, against_nothing.high),
         recall={depth: whole.mean[f"Recall@{depth}"] for depth in depths},
         windows=stored_windows(out / "runs" / cell.collection / f"{cell.system}.programs.jsonl"),
@@ -148,37 +175,3 @@ def _left_out(inputs: Inputs, rows: Sequence[Row], out: Path) -> Iterator[str]:
         yield from of_no_topic(sketches, f"sketches {name}", inputs)
     for row in rows:
         yield from (f"{row.cell.system}: {line}" for line in row.cell.left_out)
-
-
-def write_results(results: Sequence[CollectionResults], out: Path) -> None:
-    """results.json (a list of {collection, system, metric, value, topics}), per_query.csv and significance.json."""
-    entries: list[dict[str, Any]] = []
-    for collection in results:
-        for row in collection.rows:
-            place = {"collection": collection.name, "system": row.cell.system}
-            judged, searched = {"topics": row.evaluation.topics}, {"topics": row.cell.topics}
-            entries += [
-                {**place, "metric": name, "value": value, **judged} for name, value in row.evaluation.mean.items()
-            ]
-            entries += [{**place, "metric": name, "value": value, **searched} for name, value in row.costs.items()]
-    with replacing(out / "results.json") as stream:
-        json.dump(entries, stream, indent=1)
-    with replacing(out / "significance.json") as stream:
-        json.dump(
-            [
-                {"collection": collection.name, **comparison.to_dict()}
-                for collection in results
-                for comparison in collection.comparisons.values()
-            ],
-            stream,
-            indent=1,
-        )
-    with replacing(out / "per_query.csv") as stream:
-        writer = csv.writer(stream, lineterminator="\n")
-        writer.writerow(["collection", "system", "measure", "qid", "value"])
-        for collection in results:
-            for row in collection.rows:
-                for measure, values in row.evaluation.per_topic.items():
-                    writer.writerows(
-                        (collection.name, row.cell.system, measure, qid, repr(value)) for qid, value in values.items()
-                    )

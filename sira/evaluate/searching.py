@@ -20,6 +20,7 @@ from sira.llm.settings import read_model
 from sira.lucene.reader import Index
 from sira.program import program_to_json
 from sira.records import Topic
+from sira.search.batch import in_order, naming_topic
 from sira.search.tables import ModelRerank
 from sira.systems import Answer, System, Tally, rerank_answers, topics_together
 
@@ -30,12 +31,15 @@ system's own cost."""
 
 @dataclass(slots=True)
 class Searched:
-    """Counts while the topics of a cell are searched."""
+    """Counts while the topics of a cell are searched; `own` calls and tokens are those without the reranking."""
 
     zero_results: int = 0
     self_hits: int = 0
     llm_calls: int = 0
     usage: Usage = field(default_factory=Usage)
+    own_calls: int = 0
+    own_usage: Usage = field(default_factory=Usage)
+    own_untold: bool = False
     untold: bool = False
     compile_ms: list[float] = field(default_factory=list[float])
     search_ms: list[float] = field(default_factory=list[float])
@@ -52,6 +56,8 @@ class SearchWork:
     index: Index
     rerank: ModelRerank | None
     generator: Generator | None
+    asked_together: int | None = None
+    """Topics at once of a system that asks a model as it searches, and is not warmed up; None: one after the other."""
 
     def search(self, base: Path, *, progress: bool) -> Searched:
         """Search every topic and write run, scores, programs and notes beside each other.
@@ -94,24 +100,36 @@ class SearchWork:
         return done
 
     def _answers(self, topics: Iterable[Topic], done: Searched) -> Iterator[Answer]:
-        answers = (self._answer(topic, done) for topic in topics)
+        found = in_order(self._found, topics, self.asked_together or 1)
+        answers = (self._answer(answer, done) for answer in found)
         if self.rerank is None or self.generator is None:
             return answers
         texts = {topic.qid: topic.text for topic in self.inputs.topics}
         together = topics_together(read_model(self.rerank.llm))
         return rerank_answers(answers, texts, self.index.documents, self.generator, self.rerank, together=together)
 
-    def _answer(self, topic: Topic, done: Searched) -> Answer:
-        """The answer without the document that is the topic, where the collection says so."""
-        depth = self.depth if self.rerank is None else max(self.depth, self.rerank.top_n)
-        answer = self.system.answer(topic, self.index, depth + self.inputs.ignore_self_hits)
+    @property
+    def _depth(self) -> int:
+        return self.depth if self.rerank is None else max(self.depth, self.rerank.top_n)
+
+    def _found(self, topic: Topic) -> Answer:
+        with naming_topic(topic.qid):
+            return self.system.answer(topic, self.index, self._depth + self.inputs.ignore_self_hits)
+
+    def _answer(self, answer: Answer, done: Searched) -> Answer:
+        """The answer, counted, without the document that is the topic, where the collection says so."""
         done.untold |= untold(answer)
+        done.own_untold |= untold(answer)
+        done.own_calls += answer.llm_calls
+        done.own_usage += answer.usage
         if not self.inputs.ignore_self_hits:
             return answer
-        done.self_hits += topic.qid in answer.ranking.docids
-        return replace(answer, ranking=answer.ranking.without(topic.qid).top(depth))
+        done.self_hits += answer.qid in answer.ranking.docids
+        return replace(answer, ranking=answer.ranking.without(answer.qid).top(self._depth))
 
     def _warm_up(self) -> None:
+        if self.asked_together is not None:
+            return
         warm = time.perf_counter() + WARM_UP_S
         for topic in islice(cycle(self.inputs.topics), WARM_UP):
             if time.perf_counter() > warm:

@@ -141,7 +141,7 @@ def compare(
         epsilon=epsilon,
         interval=f"95 % percentile bootstrap over topics, {samples} samples, seed {seed}",
         t_test=_paired_t_test(differences),
-        randomisation=_randomisation_test(differences, samples, seed),
+        randomisation=randomisation_test(differences, samples, seed),
     )
 
 
@@ -162,8 +162,8 @@ def compare_family(
         )
         for name, values in systems.items()
     ]
-    t_tests = _corrected([comparison.t_test for comparison in plain])
-    randomisations = _corrected([comparison.randomisation for comparison in plain])
+    t_tests = corrected([comparison.t_test for comparison in plain])
+    randomisations = corrected([comparison.randomisation for comparison in plain])
     return tuple(
         replace(comparison, t_test=t_test, randomisation=randomisation)
         for comparison, t_test, randomisation in zip(plain, t_tests, randomisations, strict=True)
@@ -188,7 +188,8 @@ def p_text(value: float | None) -> str:
     return "-" if value is None else "< 0.0001" if value < 0.0001 else f"{value:.4f}"
 
 
-def _corrected(results: Sequence[TestResult]) -> list[TestResult]:
+def corrected(results: Sequence[TestResult]) -> list[TestResult]:
+    """The results of one family with Holm's correction."""
     known = [result.p for result in results if result.p is not None]
     adjusted = iter(holm(known))
     return [
@@ -233,7 +234,7 @@ def _paired_t_test(differences: NDArray[np.float64]) -> TestResult:
     return TestResult(name, n, 2, float(2 * special.stdtr(n - 1, -abs(t))), t, n - 1)
 
 
-def _randomisation_test(differences: NDArray[np.float64], samples: int, seed: int) -> TestResult:
+def randomisation_test(differences: NDArray[np.float64], samples: int, seed: int) -> TestResult:
     """How often the mean is as far from 0 when the two systems change places at random, topic by topic.
 
     All 2^n exchanges are counted where they are no more than `samples`; else as many are drawn, and the observed one
@@ -247,7 +248,7 @@ def _randomisation_test(differences: NDArray[np.float64], samples: int, seed: in
         return TestResult(f"paired randomisation test (all {2**n} sign flips)", n, 2, extreme / 2**n)
     generator = np.random.default_rng(seed)
     extreme = 1
-    for rows in _chunks(samples, n):
+    for rows in chunks(samples, n):
         signs = generator.integers(0, 2, size=(rows, n), dtype=np.int8) * 2.0 - 1
         extreme += int((np.abs(signs @ differences) >= bound).sum())
     name = f"paired randomisation test ({samples} sign flips, seed {seed})"
@@ -258,14 +259,14 @@ def _bootstrap_interval(differences: NDArray[np.float64], samples: int, seed: in
     generator = np.random.default_rng(seed)
     n = len(differences)
     means: list[float] = []
-    for rows in _chunks(samples, n):
+    for rows in chunks(samples, n):
         means += differences[generator.integers(0, n, size=(rows, n))].mean(axis=1).tolist()
     in_fortieths = quantiles(means, n=40, method="inclusive")
     return in_fortieths[0], in_fortieths[-1]
 
 
-def _chunks(samples: int, n: int) -> list[int]:
-    """Row counts that add up to `samples`, each of at most _AT_ONCE numbers."""
+def chunks(samples: int, n: int) -> list[int]:
+    """Row counts that add up to `samples`, each of at most 4 million numbers."""
     if samples < 100:
         raise InputError(f"samples = {samples}: too few for an interval; draw 100 or more, better {SAMPLES}")
     rows = max(1, _AT_ONCE // n)

@@ -23,9 +23,15 @@ from sira.search.routing import Thresholds
 from sira.search.several import Budget
 from sira.search.tables import BudgetTable, RelaxTable, RerankTable, RoutingTable
 from sira.systems import Compiler, Mode, SearchSettings, compiler_of
+from sira.systems.agents.base import RankingRule
+from sira.systems.agents.table import AGENTS
 from sira.systems.text_expansion import TEXT_METHODS
 
 NAME = r"^[A-Za-z0-9][A-Za-z0-9._+-]*$"
+SYSTEM_NAME = r"^[A-Za-z0-9][A-Za-z0-9._+=-]*$"
+"""With the sign that parts key and value in the name of a grid's row."""
+MAX_NAME = 150
+"""Letters of a name, which is that of files too."""
 
 
 class Strict(BaseModel):
@@ -76,8 +82,20 @@ _OF_SCORING = frozenset({"documents", "gate", "profile", "k1", "b", "combine", "
 _OF_RUN = frozenset({"run"})
 _OF_FUSION = frozenset({"of", "method", "norm", "params"})
 _OF_TEXT = frozenset({"replies", "llm", "prompt", "samples"})
+_OF_AGENT = frozenset({"llm", "prompt", "agent"})
 _OF_FEEDBACK = frozenset({"feedback"})
 _NOT_OF_FEEDBACK = {"rm3": frozenset({"alpha", "beta"}), "rocchio": frozenset({"query_weight"})}
+
+
+class AgentTable(Strict):
+    """The bounds of an agent where they are not those of its method; see sira.systems.agents.base.AgentMethod."""
+
+    rounds: int | None = Field(None, ge=1)
+    documents: int | None = Field(None, ge=1)
+    characters: int | None = Field(None, ge=1)
+    max_tokens: int | None = Field(None, ge=1)
+    ranking: RankingRule | None = None
+    timeout_s: float | None = Field(None, gt=0)
 
 
 class SystemConfig(Strict):
@@ -86,14 +104,14 @@ class SystemConfig(Strict):
 
     `replies` is a store of texts that join the query, in which {collection} stands for the name of the collection; in
     its place `llm` (`local`, or a TOML file with a [model] table) is asked for them, by `prompt` in place of the kind's
-    own, `samples` times.
+    own, `samples` times. An agent asks `llm` too, within the bounds of `agent`.
 
     `run` is the TREC run of a system of kind `run`; {collection} in it stands for the name of the collection. `of`
     names the systems that one of kind `fusion` fuses, which stand before it; `params` are those of the method. `relax`
     is off unless it is asked for, so that the rate of topics without a hit stays that of the programs.
     """
 
-    name: str = Field(pattern=NAME)
+    name: str = Field(pattern=SYSTEM_NAME, max_length=MAX_NAME)
     kind: str
     mode: Mode = "compiled"
     routing: RoutingTable = Thresholds()
@@ -109,6 +127,7 @@ class SystemConfig(Strict):
     llm: str | None = None
     prompt: str | None = None
     samples: int | None = Field(None, ge=1, le=MAX_SAMPLES)
+    agent: AgentTable = Field(default_factory=lambda: AgentTable.model_validate({}))
     feedback: Feedback = Field(default_factory=lambda: Feedback.model_validate({}))
     documents: Literal["plain", "expanded", "shuffled", "doc2query", "multifield"] = "plain"
     gate: Gate | None = None
@@ -166,6 +185,8 @@ class SystemConfig(Strict):
             raise InputError(f'`feedback.{key}` has no meaning for kind = "{self.kind}": leave it out')
         if self.kind in TEXT_METHODS:
             self._check_texts()
+        if self.kind in AGENTS and self.llm is None:
+            raise InputError(f'kind = "{self.kind}" needs `llm`, a model')
         if self.kind == "sira" and self.sketches is None:
             raise InputError('kind = "sira" needs `sketches`: name one of the collections\' [collections.sketches]')
         if self.kind == "run" and self.run is None:
@@ -231,7 +252,9 @@ def _of_kind(key: str, kind: str) -> bool:
         case _:
             if kind in TEXT_METHODS:
                 return key in _EVERY_KIND | _OF_SCORING | _OF_TEXT
-            return key not in _OF_RUN | _OF_FUSION | _OF_TEXT | _OF_FEEDBACK
+            if kind in AGENTS:
+                return key in _EVERY_KIND | _OF_SCORING | _OF_AGENT
+            return key not in _OF_RUN | _OF_FUSION | _OF_TEXT | _OF_FEEDBACK | _OF_AGENT
 
 
 def located_system(system: SystemConfig, folder: Path) -> Iterator[tuple[str, Any]]:

@@ -17,8 +17,8 @@ from tqdm import tqdm
 
 from sira.corpora.files import replacing
 from sira.errors import InputError
-from sira.evaluate.cells import facts_of
 from sira.evaluate.config import CollectionConfig, Experiment
+from sira.evaluate.facts import facts_of
 from sira.evaluate.fingerprint import digest
 from sira.evaluate.indexes import IndexStore, Variant
 from sira.evaluate.inputs import Inputs, open_inputs

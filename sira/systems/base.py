@@ -19,10 +19,10 @@ class Answer:
     """What a system found for one topic, and how.
 
     `programs` are those that were searched for the ranking, in their order: run again, they find the same. `note` is
-    JSON-ready and tells of what was decided on the way: its keys are `route`, `relax`, `several`, `rerank`, `run`, `agent`,
-    each only where there is something to tell. `llm_calls` is what the topic costs when no reply is cached, and `usage`
-    what these calls took, as far as it is known of replies that lay ready. `searches` counts those of the index, that
-    for the documents of a prompt included. Milliseconds are without the model and what goes before it.
+    JSON-ready and tells of what was decided on the way: its keys are `route`, `relax`, `several`, `rerank`, `run` and
+    `agent`, each only where there is something to tell. `llm_calls` is what the topic costs when no reply is cached,
+    and `usage` what these calls took, as far as it is known of replies that lay ready. `searches` counts those of the
+    index, that for the documents of a prompt included. Milliseconds are without the model and what goes before it.
     """
 
     qid: str

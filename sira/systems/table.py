@@ -5,11 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
+from pathlib import Path
 
 from sira.errors import InputError
-from sira.llm.base import Usage
+from sira.llm.base import Generator, Usage
 from sira.records import Run, Sketch
 from sira.search.feedback import FeedbackSettings, Method
+from sira.systems.agents.base import Agent, AgentSettings
+from sira.systems.agents.table import AGENTS, conversation
 from sira.systems.base import System
 from sira.systems.bm25 import Bm25
 from sira.systems.compiler import Compiler
@@ -26,7 +29,8 @@ class SystemOptions:
     """What an experiment says of one system; `sketches` are those of the collection under the name it asks for, with
     the tokens that they took by qid where that is known, `run` is the one that a recorded or fused system answers with,
     `texts` are those that join the query, and `feedback` says how rm3 and rocchio read the first hits. `own`: whether
-    the document whose docid is the qid counts among the first hits from which a system learns."""
+    the document whose docid is the qid counts among the first hits from which a system learns. `agent` are the bounds
+    of an agent, `generator` the model that it talks with, and `exports` where it keeps documents as files."""
 
     compiler: Compiler = field(default_factory=Compiler)
     search: SearchSettings = field(default_factory=SearchSettings)
@@ -37,6 +41,9 @@ class SystemOptions:
     feedback: FeedbackSettings = field(default_factory=FeedbackSettings)
     sketch_usage: Mapping[str, Usage] = field(default_factory=dict[str, Usage])
     own: bool = True
+    agent: AgentSettings | None = None
+    generator: Generator | None = None
+    exports: Path | None = None
 
 
 def _bm25(options: SystemOptions) -> System:
@@ -62,6 +69,12 @@ def _sira(options: SystemOptions) -> System:
     return Sira(sketches, options.compiler, options.search, options.sketch_usage, options.own)
 
 
+def _agent(kind: str, options: SystemOptions) -> System:
+    if options.agent is None or options.generator is None:
+        raise InputError(f'kind = "{kind}" needs a model: name one under `llm`')
+    return Agent(conversation(kind, options.exports), options.agent, options.generator)
+
+
 def _recorded(options: SystemOptions) -> System:
     if options.run is None:
         raise InputError("a recorded system needs its run")
@@ -74,6 +87,7 @@ KINDS: Mapping[str, Callable[[SystemOptions], System]] = {
     "rocchio": partial(_feedback, "rocchio"),
     **{name: partial(_text, method) for name, method in TEXT_METHODS.items()},
     "sira": _sira,
+    **{name: partial(_agent, name) for name in AGENTS},
     "run": _recorded,
     "fusion": _recorded,
 }

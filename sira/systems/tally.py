@@ -22,11 +22,25 @@ class Tally:
     relaxed: int = 0
     """Topics whose program as given found nothing, and that were loosened."""
     new_pages: list[tuple[int, int]] = field(default_factory=list[tuple[int, int]])
+    pages_found: int = 0
+    """Distinct documents that the several searches of topics found, summed over topics."""
+    pages_delivered: int = 0
+    """Of them those that the budget delivered."""
+    over_budget: int = 0
+    """Proposed searches that the budget did not run."""
+    several: int = 0
+    """Topics of several searches, or of one under their budget."""
     rerank_calls: int = 0
     rerank_topics: int = 0
     unscored: Counter[str] = field(default_factory=Counter[str])
     missing: int = 0
     """Topics that a recorded run lacks."""
+    stops: Counter[str] = field(default_factory=Counter[str])
+    """Topics of an agent by why their episode stopped."""
+    shown: int = 0
+    """Documents that an agent saw, summed over topics."""
+    unanswered: int = 0
+    """Calls of an agent that got no reply for want of an endpoint."""
 
     def add(self, answer: Answer) -> Answer:
         """Count one answer; returns it."""
@@ -40,11 +54,20 @@ class Tally:
         for at, search in enumerate(note.get("several", {}).get("searches", [])):
             topics, pages = self.new_pages[at] if at < len(self.new_pages) else (0, 0)
             self.new_pages[at : at + 1] = [(topics + 1, pages + search["new"])]
+        if several := note.get("several"):
+            self.several += 1
+            self.pages_found += several["unique"]
+            self.pages_delivered += several["pages"]
+            self.over_budget += several["over_budget"]
         if rerank := note.get("rerank"):
             self.rerank_topics += 1
             self.rerank_calls += rerank["calls"]
             self.unscored.update(rerank["unscored"])
         self.missing += "run" in note
+        if agent := note.get("agent"):
+            self.stops[agent["stop"]] += 1
+            self.shown += len(agent["shown"])
+            self.unanswered += agent["errors"]
         return answer
 
     def to_json(self) -> Mapping[str, Any]:
@@ -53,6 +76,14 @@ class Tally:
             "routing": {**dict(sorted(self.routes.items())), "fallback": self.fallbacks} if self.routes else None,
             "relaxed": self.relaxed,
             "new_pages": [{"topics": topics, "pages": pages} for topics, pages in self.new_pages],
+            "pages": {
+                "topics": self.several,
+                "found": self.pages_found,
+                "delivered": self.pages_delivered,
+                "over_budget": self.over_budget,
+            }
+            if self.several
+            else None,
             "rerank": {
                 "topics": self.rerank_topics,
                 "calls": self.rerank_calls,
@@ -61,6 +92,7 @@ class Tally:
             if self.rerank_topics
             else None,
             "missing": self.missing,
+            "agent": {"stops": dict(self.stops.most_common()), "shown": self.shown} if self.stops else None,
         }
         return {"topics": self.topics, "searches": self.searches, **{name: one for name, one in told.items() if one}}
 

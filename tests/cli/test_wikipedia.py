@@ -122,9 +122,15 @@ def test_the_experiment_runs_end_to_end(
         ]
         for row in rows
     }
-    assert set(recall) == {(s, m) for s in ("bm25", "sira") for m in ("Recall@1", "Recall@10", "Recall@100", "nDCG@10")}
+    systems = ("bm25", "sira", "sira-words", "sira-several", "sira-several-2")
+    assert set(recall) == {(s, m) for s in systems for m in ("Recall@1", "Recall@10", "Recall@100", "nDCG@10")}
     # Two unique gold pages a question, although three addresses lead to them.
     assert set(recall["bm25", "Recall@1"]) <= {0.0, 0.5}
     assert all(len(values) == 20 for values in recall.values())
     assert sum(recall["sira", "Recall@100"]) >= sum(recall["sira", "Recall@1"]) > 0
     assert "documents 180, topics 20, judgments 40, relevant 40" in answer.out
+    notes = tmp_path / "results" / "runs" / "browsecomp-wikipedia" / "sira-several.notes.jsonl"
+    told = [json.loads(line)["several"] for line in notes.read_text(encoding="utf-8").splitlines()]
+    # 100 distinct pages a question whatever they bring, and what each search found anew adds up to what was found.
+    assert all(one["pages"] <= 100 and len(one["searches"]) == 5 for one in told)
+    assert all(sum(search["new"] for search in one["searches"]) == one["unique"] for one in told)

@@ -109,7 +109,7 @@ def test_value_fields_reach_the_documents(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("source", ["nowhere.jsonl", "no/such/file.jsonl", "./nowhere", "zip:x", "", "beir:", "irds:"])
 def test_a_source_that_cannot_be_made_out_says_what_to_write(source: str) -> None:
-    with pytest.raises(InputError, match=r"beir:FOLDER, jsonl:PATH or irds:ID"):
+    with pytest.raises(InputError, match="beir:FOLDER, jsonl:PATH, irds:ID or datasets:NAME"):
         open_collection(source)
 
 

@@ -15,8 +15,11 @@ import pytest
 from sira.corpora.audit import Audit
 from sira.evaluate.config import Experiment, read_experiment
 from sira.evaluate.inputs import audit_inputs, open_inputs
+from sira.evaluate.reporting.contents import Report
+from sira.evaluate.reporting.csv_files import csv_files
 from sira.evaluate.reporting.heat import grids
 from sira.evaluate.reporting.latex import escaped, latex
+from sira.evaluate.reporting.markdown import markdown
 from sira.evaluate.reporting.page import page
 from sira.evaluate.results import CollectionResults
 from sira.evaluate.runner import run_experiment
@@ -204,7 +207,7 @@ def test_windows_are_counted_by_df_as_the_programs_tell(ran: Ran) -> None:
 
 def test_the_map_of_lambda_and_tau_has_a_place_for_each_system_of_the_grid(ran: Ran) -> None:
     (grid,) = grids(ran.experiment)
-    assert (grid.lambdas, grid.taus) == ([0.5, 1.0], [0.1, 1.0])
+    assert (grid.values(0), grid.values(1)) == ([0.5, 1.0], [0.1, 1.0])
     assert grid.systems[1.0, 0.1] == "w1.0_0.1"
     assert "λ 1, τ 0.1" in ran.text("report.html")
     fewer = ran.experiment.model_copy(update={"systems": ran.experiment.systems[:3]})
@@ -241,11 +244,21 @@ def test_one_system_on_one_collection_without_any_hit_is_a_page_too(ran: Ran) ->
         cell=replace(row.cell, zero_results=6),
     )
     alone = [replace(first, rows=(empty,), comparisons={})]
-    text = page(without_grid(ran), alone, ran.audits, "0" * 64)
+    text = page(Report(without_grid(ran), alone, ran.audits), "0" * 64)
     well_formed(text)
     assert "0/6" in text
     assert "Gains and losses" not in text
-    assert r"bm25 & \textbf{0.0000}" in latex(ran.experiment, alone, "0" * 64)
+    assert r"bm25 & \textbf{0.0000}" in latex(Report(ran.experiment, alone, ran.audits), "0" * 64)
+
+
+def test_nothing_that_is_run_is_a_page_too(ran: Ran) -> None:
+    empty = Report(ran.experiment, [], {}, missing=["first: left out, since its <baseline> is not run"])
+    text = page(empty, "0" * 64)
+    well_formed(text)
+    assert "its &lt;baseline&gt; is not run" in text
+    assert markdown(empty, "0" * 64).splitlines()[-1] == "- first: left out, since its <baseline> is not run"
+    assert r"\end{tabular}" in latex(empty, "0" * 64)
+    assert csv_files(empty)["main.csv"] == "collection,system,topics,with hits,run,cell\n"
 
 
 def test_thirty_systems_with_long_names_share_one_legend(ran: Ran) -> None:
@@ -259,7 +272,7 @@ def test_thirty_systems_with_long_names_share_one_legend(ran: Ran) -> None:
         if system == "w0.5_0.1"
     }
     many = replace(first, rows=tuple(rows), comparisons=compared)
-    text = page(without_grid(ran), [many], ran.audits, "0" * 64)
+    text = page(Report(without_grid(ran), [many], ran.audits), "0" * 64)
     well_formed(text)
     assert text.count('<ul class="legend">') == 1
 

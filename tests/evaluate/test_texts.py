@@ -14,6 +14,7 @@ import pytest
 from sira.corpora.trec import read_run
 from sira.errors import EnvironmentFault, InputError
 from sira.evaluate.config import read_experiment
+from sira.evaluate.plan import plan_experiment
 from sira.evaluate.runner import run_experiment
 from tests.cli.conftest import write_rows
 from tests.llm.openai_server import Answer, OpenAIServer, completion
@@ -209,6 +210,11 @@ def test_a_text_that_an_error_cost_is_asked_for_again_by_the_next_run(folder: Pa
     asked += '\n[[systems]]\nname = "fused"\nkind = "fusion"\nof = ["bm25", "live"]\n'
     runs = run(folder, HEAD + asked)
     assert (cell(runs, "live")["unanswered"], cell(runs, "live")["unsketched"]) == (1, 1)
+    report = (folder / "out" / "report.md").read_text(encoding="utf-8")
+    assert "live: 1 call(s) of its texts ended in an error; the next run asks again" in report
+    assert costs(folder, "fused")["llm_calls_per_query"] == 1
+    (row,) = [row for row in plan_experiment(read_experiment(folder / "e.toml"), folder / "out").rows if row.calls]
+    assert (row.system, row.calls, row.held, row.finished) == ("live", 1, 1, False)
     run(folder, HEAD + asked)
     assert clauses(runs, "live", 1)["slip"] == 1
     assert "d3" in read_run(runs / "fused.trec").rankings["t2"].docids

@@ -141,7 +141,7 @@ def test_programs_and_notes_are_stored_and_the_report_counts_them(folder: Path) 
     assert auto["zero_results"] == 0
     assert set(read_run(runs / "auto.trec").rankings["long"].docids) == {"d3", "d4", "d5"}
     assert report_row(folder, "auto", 4) == [
-        "auto", "2.25", "compiled 2, plain 1, several 1", "25.0%", "1", "2, 1", "-", "-"
+        "auto", "2.25", "compiled 2, plain 1, several 1", "25.0%", "1", "2, 1", "3 of 3 (budget 5)", "-", "-"
     ]  # fmt: skip
     with pytest.raises(IndexError):
         report_row(folder, "bm25", 4)  # it has nothing to tell

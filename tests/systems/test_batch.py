@@ -88,8 +88,8 @@ def test_the_tally_counts_what_notes_tell() -> None:
     notes: list[dict[str, Any]] = [
         {"route": {"action": "plain", "fallback": False}},
         {"route": {"action": "compiled", "fallback": True}, "relax": {"steps": [{}]}},
-        {"several": {"searches": [{"new": 10}, {"new": 4}]}},
-        {"several": {"searches": [{"new": 20}]}, "relax": {"steps": []}},
+        {"several": {"searches": [{"new": 10}, {"new": 4}], "unique": 14, "pages": 10, "over_budget": 3}},
+        {"several": {"searches": [{"new": 20}], "unique": 20, "pages": 10, "over_budget": 0}, "relax": {"steps": []}},
         {"rerank": {"calls": 3, "unscored": {"error": 2}}},
         {"run": {"missing": True}},
     ]
@@ -101,6 +101,7 @@ def test_the_tally_counts_what_notes_tell() -> None:
         "routing": {"compiled": 1, "plain": 1, "fallback": 1},
         "relaxed": 1,
         "new_pages": [{"topics": 2, "pages": 30}, {"topics": 1, "pages": 4}],
+        "pages": {"topics": 2, "found": 34, "delivered": 20, "over_budget": 3},
         "rerank": {"topics": 1, "calls": 3, "unscored": {"error": 2}},
         "missing": 1,
     }

@@ -5,6 +5,7 @@ Series differ in colour, shape and dash, so that none is told by its colour alon
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Sequence
 from math import ceil, floor, log10
 from typing import NamedTuple
@@ -159,6 +160,11 @@ def shortened(name: str, letters: int) -> str:
         return name
     head = letters // 2
     return f"{name[:head]}…{name[len(name) - (letters - head - 1) :]}"
+
+
+def brief(name: str) -> str:
+    """The name of a grid's row without its keys: `both+sketch_weight=0.25` as `both+0.25`."""
+    return re.sub(r"\+[A-Za-z0-9_]+=", "+", name)
 
 
 def figure(title: str, drawing: str, below: str = "", note: str = "") -> str:

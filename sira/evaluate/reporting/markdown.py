@@ -2,30 +2,51 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator
 
-from sira.corpora.audit import Audit
-from sira.evaluate.config import Experiment
+from sira.evaluate.reporting.contents import Report
+from sira.evaluate.reporting.over_all import choice_table, macro_tables, selected_notes
 from sira.evaluate.reporting.tables import Table, notes, short, tables
 from sira.evaluate.results import CollectionResults
 from sira.tables import markdown_table
 
 
-def report(
-    experiment: Experiment, results: Sequence[CollectionResults], audits: Mapping[str, Audit], config: str
-) -> str:
+def markdown(report: Report, config: str) -> str:
     """The whole file; `config` is the hash of config.json."""
-    parts = [f"# {experiment.name}\n"]
+    return "\n".join(part for part in _parts(report, config) if part)
+
+
+def _parts(report: Report, config: str) -> Iterator[str]:
+    experiment = report.experiment
+    yield f"# {experiment.name}\n"
     if experiment.about:
-        parts.append(experiment.about.strip() + "\n")
+        yield experiment.about.strip() + "\n"
     if experiment.caveat:
-        parts.append(f"**Caveat.** {experiment.caveat.strip()}\n")
-    parts.append(f"Baseline {experiment.baseline}, depth {experiment.depth}; config.json {short(config)}.\n")
-    for collection in results:
-        parts.append(f"## {collection.name}\n")
-        parts += [_markdown(table) for table in tables(experiment, collection)]
-        parts.append("\n".join(f"- {note}" for note in notes(collection, audits[collection.name])) + "\n")
-    return "\n".join(part for part in parts if part)
+        yield f"**Caveat.** {experiment.caveat.strip()}\n"
+    yield f"Baseline {experiment.baseline}, depth {experiment.depth}; config.json {short(config)}.\n"
+    if report.missing:
+        yield "Not in this report:\n"
+        yield "\n".join(f"- {line}" for line in report.missing) + "\n"
+    for macro in report.macros:
+        yield f"## {macro.name}\n"
+        yield from (_markdown(table) for table in macro_tables(experiment, macro))
+    for choice in report.choices:
+        yield f"## Selection of {choice.system}\n"
+        yield _markdown(choice_table(choice))
+    for collection in report.shown:
+        yield f"## {collection.name}\n"
+        yield from (_markdown(table) for table in tables(experiment, collection))
+        yield "\n".join(f"- {note}" for note in _notes(report, collection)) + "\n"
+    if report.hidden:
+        yield "## Collections without tables here\n"
+        yield "Their figures are in tables/*.csv and results.json.\n"
+        lines = [f"- {item.name}: {note}" for item in report.hidden for note in _notes(report, item)]
+        yield "\n".join(lines) + "\n"
+
+
+def _notes(report: Report, collection: CollectionResults) -> Iterator[str]:
+    yield from selected_notes(report, collection)
+    yield from notes(collection, report.audits[collection.name])
 
 
 def _markdown(table: Table) -> str:

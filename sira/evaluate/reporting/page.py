@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from sira import html
-from sira.corpora.audit import Audit
 from sira.evaluate.config import Experiment
 from sira.evaluate.reporting import tables
 from sira.evaluate.reporting.bars import bars
+from sira.evaluate.reporting.contents import Report
 from sira.evaluate.reporting.depth import depth_figure
 from sira.evaluate.reporting.drawing import Series, legend, series
 from sira.evaluate.reporting.gate import gate_figure
 from sira.evaluate.reporting.heat import grids, heat_map
+from sira.evaluate.reporting.over_all import choice_table, macro_tables, selected_notes
 from sira.evaluate.reporting.pareto import Point, pareto
 from sira.evaluate.reporting.style import PATTERNS, STYLE
 from sira.evaluate.reporting.tables import Table, first_measure, is_best, is_significant, short, value_text
@@ -30,27 +31,46 @@ BARS = (
 )
 
 
-def page(experiment: Experiment, results: Sequence[CollectionResults], audits: Mapping[str, Audit], config: str) -> str:
+def page(report: Report, config: str) -> str:
     """The whole page; `config` is the hash of config.json."""
-    panels = bars(experiment, results)
-    alone = len(results) == 1
-    anchors = [f"collection-{number}" for number in range(1, len(results) + 1)]
-    links = [("overview", "Overview"), *zip(anchors, (item.name for item in results), strict=True)]
-    inner = "".join(f'<a href="#{anchor}">{safe(name)}</a>\n' for anchor, name in links)
-    nav = "" if alone else f'<nav aria-label="Parts of this page">\n{inner}</nav>\n'
-    overview = "" if alone else section("Overview", [_figures(panels), _soft(BARS)], anchor="overview")
-    sections = [
-        section(item.name, _collection(experiment, item, audits[item.name], panels if alone else []), anchor=anchor)
-        for anchor, item in zip(anchors, results, strict=True)
+    experiment, shown = report.experiment, report.shown
+    over, panels = bars(report)
+    over_all = list(_over_all(report, over))
+    alone = len(shown) == 1 and not over_all
+    overview = [("Overview", [_figures(panels), _soft(BARS)])] if panels and len(shown) > 1 else []
+    parts = [
+        *((title, inner, f"part-{number}") for number, (title, inner) in enumerate([*overview, *over_all], start=1)),
+        *(
+            (item.name, _collection(report, item, panels if len(shown) == 1 else []), f"collection-{number}")
+            for number, item in enumerate(shown, start=1)
+        ),
     ]
+    inner = "".join(f'<a href="#{anchor}">{safe(name)}</a>\n' for name, _, anchor in parts)
+    nav = "" if alone else f'<nav aria-label="Parts of this page">\n{inner}</nav>\n'
+    sections = "".join(section(title, list(found), anchor=anchor) for title, found, anchor in parts)
     body = (
-        f"{PATTERNS}<header>\n<h1>{safe(experiment.name)}</h1>\n{_head(experiment, config)}</header>\n"
-        f"{nav}<main>\n{overview}{''.join(sections)}</main>\n"
+        f"{PATTERNS}<header>\n<h1>{safe(experiment.name)}</h1>\n{_head(report, config)}</header>\n"
+        f"{nav}<main>\n{sections}</main>\n"
     )
     return html.document(f"{experiment.name}: report", body, STYLE)
 
 
-def _head(experiment: Experiment, config: str) -> str:
+def _over_all(report: Report, panels: Sequence[str]) -> Iterator[tuple[str, list[str]]]:
+    """Title and parts of each section over several collections; `panels` are the bars of the macros."""
+    for macro, panel in zip(report.macros, panels, strict=True):
+        yield macro.name, [*map(_table, macro_tables(report.experiment, macro)), _figures([panel])]
+    for choice in report.choices:
+        yield f"Selection of {choice.system}", [_table(choice_table(choice))]
+    if report.hidden:
+        notes = [f"{item.name}: {note}" for item in report.hidden for note in _notes(report, item)]
+        yield (
+            "Collections without tables here",
+            [_soft("Their figures are in tables/*.csv and results.json."), _list(notes)],
+        )
+
+
+def _head(report: Report, config: str) -> str:
+    experiment = report.experiment
     parts = [paragraphs([experiment.about.strip()])] if experiment.about.strip() else []
     if experiment.caveat.strip():
         parts.append(f'<p class="caveat" role="note"><b>Caveat.</b> {safe(experiment.caveat.strip())}</p>\n')
@@ -59,12 +79,22 @@ def _head(experiment: Experiment, config: str) -> str:
         f'<a href="config.json">config.json</a> {short(config)}; <a href="tables/main.csv">tables as CSV</a>, '
         f'<a href="tables/main.tex">as LaTeX</a>.</p>\n'
     )
+    if report.missing:
+        parts.append(f"<p>Not in this report:</p>\n{_list(report.missing)}")
     return "".join(parts)
 
 
-def _collection(
-    experiment: Experiment, collection: CollectionResults, audit: Audit, panels: Sequence[str]
-) -> Iterator[str]:
+def _list(lines: Iterable[str]) -> str:
+    return "<ul>\n" + "".join(f"<li>{safe(line)}</li>\n" for line in lines) + "</ul>\n"
+
+
+def _notes(report: Report, collection: CollectionResults) -> Iterator[str]:
+    yield from selected_notes(report, collection)
+    yield from tables.notes(collection, report.audits[collection.name])
+
+
+def _collection(report: Report, collection: CollectionResults, panels: Sequence[str]) -> Iterator[str]:
+    experiment = report.experiment
     styles = _styles(experiment, collection)
     yield _quality(collection)
     yield _soft(tables.quality_note(experiment, collection))
@@ -74,8 +104,8 @@ def _collection(
     yield _figures([*panels, depth_figure(collection, styles, key=len(styles) <= MANY), *_costs(collection, styles)])
     if panels:
         yield _soft(BARS)
-    if maps := [heat_map(collection, grid) for grid in grids(experiment)]:
-        yield "<h3>Weight and gate</h3>\n" + _figures(maps)
+    if maps := [drawn for grid in grids(experiment) if (drawn := heat_map(collection, grid))]:
+        yield "<h3>Grids</h3>\n" + _figures(maps)
     yield from _folded("Gains and losses by topic", _topics(experiment, collection))
     by_quality = sorted(collection.rows, key=lambda row: -row.evaluation.mean[first_measure(collection)])
     yield from _folded(
@@ -83,8 +113,7 @@ def _collection(
     )
     for table in tables.tables(experiment, collection)[1:]:
         yield _table(table)
-    items = "".join(f"<li>{safe(note)}</li>\n" for note in tables.notes(collection, audit))
-    yield f"<h3>Notes</h3>\n<ul>\n{items}</ul>\n"
+    yield f"<h3>Notes</h3>\n{_list(_notes(report, collection))}"
 
 
 def _styles(experiment: Experiment, collection: CollectionResults) -> list[Series]:
@@ -133,6 +162,12 @@ def _costs(collection: CollectionResults, styles: Sequence[Series]) -> Iterator[
         yield pareto(points("ms_per_query_p50", searched), "ms a query (p50)", measure, log=True, note=note, key=key)
     if len(both) > 1 and any(row.costs["llm_calls_per_query"] for row in collection.rows):
         yield pareto(points("llm_calls_per_query", both), "LLM calls a query", measure, key=key)
+    priced = [(row, style) for row, style in both if row.price is not None]
+    if len(priced) > 1 and collection.currency and any(row.costs["price_per_query"] for row, _ in priced):
+        rest = [row.cell.system for row, style in both if (row, style) not in priced]
+        note = f"Without a known price: {', '.join(rest)}." if rest else ""
+        axis = f"{collection.currency} a query"
+        yield pareto(points("price_per_query", priced), axis, measure, note=note, key=key)
 
 
 def _topics(experiment: Experiment, collection: CollectionResults) -> list[str]:

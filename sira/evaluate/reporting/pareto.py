@@ -10,6 +10,7 @@ from sira.evaluate.reporting.drawing import (
     RIGHT,
     WIDTH,
     Series,
+    brief,
     figure,
     legend,
     line,
@@ -86,7 +87,7 @@ def _labels(points: Sequence[tuple[str, float, float]]) -> list[str]:
     placed: list[tuple[float, float, float]] = []
     parts: list[str] = []
     for name, x, y in points:
-        shown = shortened(name, _LABEL_LETTERS)
+        shown = shortened(brief(name), _LABEL_LETTERS)
         length = len(shown) * LETTER
         end = max(x + 5, _LEFT + length + 5)
         level = y - 9

@@ -121,6 +121,18 @@ def differences(experiment: Experiment, collection: CollectionResults) -> Table:
 
 
 def costs(collection: CollectionResults) -> Table:
+    hits = any("expansion_hit_rate" in row.costs for row in collection.rows)
+    head = [
+        "system",
+        "LLM calls a query",
+        "ms p50",
+        "ms p95",
+        "zero results",
+        "index growth",
+        "tokens in",
+        "tokens out",
+    ]
+    head.append(f"price a query ({collection.currency})" if collection.currency else "price a query")
     rows = tuple(
         (
             row.cell.system,
@@ -129,29 +141,43 @@ def costs(collection: CollectionResults) -> Table:
             f"{row.costs['zero_result_rate']:.1%}",
             f"{row.costs['index_growth']:+.1%}",
             *(_tokens(row, name) for name in ("prompt_tokens_per_query", "completion_tokens_per_query")),
+            _price(collection, row),
             f"{row.costs['searches_per_query']:.4g}",
+            *([_rate(row)] if hits else []),
         )
         for row in collection.rows
     )
     return Table(
-        "Costs",
-        (
-            "system",
-            "LLM calls a query",
-            "ms p50",
-            "ms p95",
-            "zero results",
-            "index growth",
-            "tokens in",
-            "tokens out",
-            "searches",
-        ),
-        rows,
-        after=f"Over {collection.rows[0].cell.topics} searched topics. Milliseconds: compile and search to full depth, "
-        "one thread, without the LLM (its replies are recorded); a dash: nothing was searched. Index growth: bytes "
-        "against the index without expansions. Tokens and searches a query; a dash: the replies do not tell their "
-        "tokens. A fused system costs what its parts cost. Calls for documents are not counted.",
+        "Costs", (*head, "searches", *(["expansion hit rate"] if hits else [])), rows, after=_costs_note(collection)
     )
+
+
+def _costs_note(collection: CollectionResults) -> str:
+    jobs = max(row.cell.jobs for row in collection.rows)
+    busy = f" Times were taken while {jobs} collections were at work at once on one machine." if jobs > 1 else ""
+    rate = (
+        " Expansion hit rate: of the clauses that a model or a first search proposed and that were searched, the share "
+        "that some relevant document of the topic holds."
+    )
+    return (
+        f"Over {collection.rows[0].cell.topics} searched topics. Milliseconds: compile and search to full depth, one "
+        f"thread, without the LLM (its replies are recorded); a dash: nothing was searched.{busy} Index growth: bytes "
+        "against the index without expansions. Tokens, price and searches a query; a dash: the replies do not tell "
+        "their tokens, or the price of their model is not known. A fused system costs what its parts cost. Calls for "
+        "documents are not counted."
+    ) + (rate if any("expansion_hit_rate" in row.costs for row in collection.rows) else "")
+
+
+def _price(collection: CollectionResults, row: Row) -> str:
+    """With its currency where the head of the column has none."""
+    if row.price is None:
+        return "-"
+    own = "" if collection.currency or not row.price.currency else f" {row.price.currency}"
+    return f"{row.costs['price_per_query']:.3g}{own}"
+
+
+def _rate(row: Row) -> str:
+    return f"{row.costs['expansion_hit_rate']:.1%}" if "expansion_hit_rate" in row.costs else "-"
 
 
 def _tokens(row: Row, name: str) -> str:
@@ -162,9 +188,10 @@ def _milliseconds(row: Row, name: str) -> str:
     return f"{row.costs[name]:.2f}" if row.cell.how["searches"] else "-"
 
 
-def ways(collection: CollectionResults) -> Table:
+def ways(experiment: Experiment, collection: CollectionResults) -> Table:
     """How the topics were answered, for the systems that do more than one search of one program."""
-    found = ((row.cell.system, *_way(row)) for row in collection.rows)
+    budgets = {item.name: item.budget.max_pages for item in experiment.systems}
+    found = ((row.cell.system, *_way(row, budgets.get(row.cell.system, 0))) for row in collection.rows)
     return Table(
         "Ways",
         (
@@ -174,18 +201,20 @@ def ways(collection: CollectionResults) -> Table:
             "fallback rate",
             "relaxed topics",
             "new pages by search",
+            "pages a topic",
             "rerank calls a topic",
             "without a score",
         ),
         tuple(cells for cells in found if any(cell != "-" for cell in cells[2:])),
         after="Fallback rate: topics of low confidence. Relaxed: their program found nothing as it was. New pages: "
-        "what no earlier search of the topic had found, means by the number of the search. Without a score: documents "
-        "that the model was to score and did not; they keep their ranks.",
-        texts=(0, 2, 5, 7),
+        "what no earlier search of the topic had found, means by the number of the search. Pages a topic: distinct "
+        "documents delivered, of those that its searches found, and the budget. Without a score: documents that the "
+        "model was to score and did not; they keep their ranks.",
+        texts=(0, 2, 5, 6, 8),
     )
 
 
-def _way(row: Row) -> list[str]:
+def _way(row: Row, budget: int) -> list[str]:
     how, topics = row.cell.how, row.cell.topics
     routing: dict[str, int] = dict(how.get("routing", {}))
     fallback = routing.pop("fallback", None)
@@ -197,9 +226,42 @@ def _way(row: Row) -> list[str]:
         "-" if fallback is None else f"{fallback / topics:.1%}",
         str(how["relaxed"]) if "relaxed" in how else "-",
         means([(item["topics"], item["pages"]) for item in how["new_pages"]]) if "new_pages" in how else "-",
+        _pages(row, budget),
         "-" if rerank is None else f"{rerank['calls'] / topics:.4g}",
         "-" if rerank is None else ", ".join(f"{reason} {count}" for reason, count in unscored.items()) or "0",
     ]
+
+
+def agents(collection: CollectionResults) -> Table:
+    """What the agents did, a topic on average, and why their episodes stopped."""
+    return Table(
+        "Agents",
+        ("system", "LLM calls", "searches", "documents shown", "stopped"),
+        tuple(_agent(row) for row in collection.rows if "agent" in row.cell.how),
+        after="Means over topics. Documents shown: different ones whose text the model saw. Stopped: topics by why the "
+        "episode ended.",
+        texts=(0, 4),
+    )
+
+
+def _agent(row: Row) -> tuple[str, ...]:
+    agent, topics = row.cell.how["agent"], row.cell.topics
+    return (
+        row.cell.system,
+        f"{row.cell.llm_calls / topics:.4g}",
+        f"{row.cell.how['searches'] / topics:.4g}",
+        f"{agent['shown'] / topics:.4g}",
+        ", ".join(f"{reason} {count}" for reason, count in agent["stops"].items()),
+    )
+
+
+def _pages(row: Row, budget: int) -> str:
+    """`87.3 of 143.2 (budget 100)`, with the searches that the budget did not run where there are some."""
+    if (pages := row.cell.how.get("pages")) is None:
+        return "-"
+    over = f", {pages['over_budget']} searches not run" if pages["over_budget"] else ""
+    delivered, found = (row.costs[f"pages_{name}_per_query"] for name in ("delivered", "found"))
+    return f"{delivered:.4g} of {found:.4g} (budget {budget}{over})"
 
 
 def sources(collection: CollectionResults) -> Table:
@@ -223,7 +285,8 @@ def tables(experiment: Experiment, collection: CollectionResults) -> list[Table]
         intervals(experiment, collection),
         differences(experiment, collection),
         costs(collection),
-        ways(collection),
+        ways(experiment, collection),
+        agents(collection),
         sources(collection),
     ]
     return [table for table in found if table.rows]
@@ -241,5 +304,7 @@ def notes(collection: CollectionResults, audit: Audit) -> Iterator[str]:
         yield from (f"{name}: {warning}" for warning in row.evaluation.warnings)
         if row.cell.unsketched:
             yield f"{name}: {row.cell.unsketched} topic(s) without a sketch or a text ran as plain BM25"
+        if row.cell.unanswered:
+            yield f"{name}: {row.cell.unanswered} call(s) of its texts ended in an error; the next run asks again"
         if missing := row.cell.how.get("missing"):
             yield f"{name}: {missing} topic(s) that its run lacks count as topics without a hit"

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
 
 from sira.systems.agents.base import AgentMethod, Conversation
 from sira.systems.agents.grep_rag import GREP_RAG, GrepRag
@@ -23,3 +25,11 @@ AGENTS: Mapping[str, tuple[AgentMethod, Conversation]] = {
     )
 }
 """By kind."""
+
+
+def conversation(kind: str, exports: Path | None = None) -> Conversation:
+    """Of a kind of the table; agents that read documents as files keep these in `exports`."""
+    _, converse = AGENTS[kind]
+    if exports is not None and isinstance(converse, GrepRag | ShellAgent):
+        return replace(converse, folder=exports)
+    return converse
