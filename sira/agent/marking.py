@@ -1,0 +1,94 @@
+"""Marks of the words of texts, fast enough for every page: what a word analyses to is asked once for an index."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from threading import Lock
+from weakref import WeakKeyDictionary
+
+from sira.lucene.reader import Index
+from sira.program import Clause
+from sira.search.explanation.passages import READ_CHARACTERS, Mark, Marker
+
+KEPT_WORDS = 100_000
+"""Of an index; with more, new rankings learn them anew."""
+
+
+class KnownWords:
+    """The words of an index's texts met so far: `terms`, what each analyses to, and back. It only grows."""
+
+    def __init__(self) -> None:
+        self.terms: dict[str, list[str]] = {}
+        self._words: dict[str, set[str]] = {}
+        self._lock = Lock()
+
+    def know(self, words: Iterable[str], analyze: Callable[[Sequence[str]], list[list[str]]]) -> None:
+        new = sorted(word for word in words if word not in self.terms)
+        if not new:
+            return
+        analysed = analyze(new)
+        with self._lock:
+            for word, terms in zip(new, analysed, strict=True):
+                for term in terms:
+                    self._words.setdefault(term, set()).add(word)
+                self.terms[word] = terms
+
+    def words_of(self, terms: Iterable[str]) -> set[str]:
+        """The known words that analyse to any of the terms."""
+        with self._lock:
+            return set[str]().union(*(self._words.get(term, ()) for term in terms))
+
+
+class QuickMarker(Marker):
+    """As a Marker of the index; words that match nothing cost next to nothing. Phrases are found as a Marker does."""
+
+    def __init__(self, clauses: Sequence[Clause], index: Index) -> None:
+        manifest = index.manifest
+        whitespace, closed = manifest.analyzer == "whitespace", manifest.closed_positions
+        super().__init__(clauses, index.analyze, whitespace=whitespace, closed=closed)
+        self._known = _known_words(index)
+        self._terms = self._known.terms
+        self._matches: dict[str, list[Mark]] = {}
+
+    def words(self, text: str) -> list[str]:
+        """The words of a text, in order; of a long one those of its beginning."""
+        return self._word.findall(text, 0, READ_CHARACTERS)
+
+    def know(self, texts: Iterable[Sequence[str]]) -> None:
+        """Have the words of these texts analysed, in one batch."""
+        self._known.know(set[str]().union(*texts), self._analyze)
+        for word in self._known.words_of(self._places) - self._matches.keys():
+            self._matches[word] = self.marks(word)
+
+    def terms(self, words: Sequence[str]) -> list[str]:
+        """The analysed terms of words that are known."""
+        known = self._terms
+        return [term for word in words for term in known[word]]
+
+    def marks_of(self, text: str, words: Sequence[str]) -> list[Mark]:
+        """The marks of a text with its words, which are known; the same as `marks`."""
+        if self._phrases:
+            return self.marks(text)
+        found: list[Mark] = []
+        matches, find, place = self._matches, text.find, 0
+        if matches.keys().isdisjoint(words):
+            return found
+        for word in words:
+            place = find(word, place)  # between two words there is nothing that could begin one
+            if word in matches:
+                found += [Mark(place + mark.start, place + mark.end, mark.clauses) for mark in matches[word]]
+            place += len(word)
+        return found
+
+
+_lock = Lock()
+_known: WeakKeyDictionary[Index, KnownWords] = WeakKeyDictionary()
+
+
+def _known_words(index: Index) -> KnownWords:
+    """Those of an index, for all of its readers."""
+    with _lock:
+        known = _known.get(index)
+        if known is None or len(known.terms) > KEPT_WORDS:
+            known = _known[index] = KnownWords()
+        return known
