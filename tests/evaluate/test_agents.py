@@ -20,7 +20,8 @@ from tests.llm.openai_server import Answer, OpenAIServer, completion
 pytest.importorskip("openai", reason="wants the package openai")
 pytestmark = pytest.mark.java
 
-KINDS = ("react", "ircot", "search-r1", "grep-rag", "shell-agent")
+KINDS = ("react", "ircot", "search-r1", "grep-rag", "shell-agent", "pi-serini", "sira-agent")
+TWO_CALLS = {"react", "search-r1", "shell-agent", "pi-serini", "sira-agent"}
 USAGE = {"prompt_tokens": 100, "completion_tokens": 7}
 
 
@@ -35,8 +36,10 @@ class Model(OpenAIServer):
             return Answer({"error": {"message": "out of order"}}, 418)
         system, later = body["messages"][0]["content"], len(body["messages"]) > 2
         if "tools" in body:
-            call = {"id": "a", "function": {"name": "search", "arguments": json.dumps({"query": "kiln"})}}
-            found = completion("Exact Answer: kiln", usage=USAGE)
+            paged = any(tool["function"]["name"] == "read_search_results" for tool in body["tools"])
+            arguments = {"query": "kiln", **({"reason": "to find it"} if paged else {})}
+            call = {"id": "a", "function": {"name": "search", "arguments": json.dumps(arguments)}}
+            found = completion("Explanation: it is. [d0]\nExact Answer: kiln\nConfidence: 90%", usage=USAGE)
             return Answer(found if later else completion(None, usage=USAGE, tool_calls=[call]))
         if "<search>" in system:
             return Answer(completion("<answer>kiln</answer>" if later else "<search>kiln</search>", usage=USAGE))
@@ -55,9 +58,7 @@ def model() -> Iterator[Model]:
 
 
 def written(folder: Path, server: Model, kinds: tuple[str, ...] = KINDS, more: str = "") -> Path:
-    rows = "".join(
-        f'\n[[systems]]\nname = "{kind}"\nkind = "{kind}"\nllm = "model.toml"\n{more}' for kind in kinds
-    )
+    rows = "".join(f'\n[[systems]]\nname = "{kind}"\nkind = "{kind}"\nllm = "model.toml"\n{more}' for kind in kinds)
     (folder / "model.toml").write_text(
         f'[model]\nbackend = "openai"\nmodel = "served-model"\nbase_url = "{server.url}"\nmax_retries = 0\n'
         "concurrency = 3\n[model.price]\ndate = 2026-01-01\ninput_per_million = 10.0\noutput_per_million = 100.0\n",
@@ -82,11 +83,11 @@ def test_every_agent_is_a_row_with_its_ranking_and_its_costs(tmp_path: Path, mod
         run = read_run(out / "runs" / "c0" / f"{kind}.trec", kind)
         assert set(run.rankings) == {"t0", "t1", "t2", "t3", "t4"}, kind
         assert all("d0" in ranking.docids for ranking in run.rankings.values()), kind  # the one about kilns
-        calls = {"react": 2, "search-r1": 2, "shell-agent": 2}.get(kind, 1)
+        calls = 1 + (kind in TWO_CALLS)
         assert values["c0", kind, "llm_calls_per_query"] == calls
         assert values["c0", kind, "price_per_query"] == pytest.approx(calls * (100 * 10 + 7 * 100) / 1e6)
         assert {note["stop"] for note in notes(out, kind)} == {"answered"}, kind
-    assert asked == sum(5 * {"react": 2, "search-r1": 2, "shell-agent": 2}.get(kind, 1) for kind in KINDS)
+    assert asked == 5 * sum(1 + (kind in TWO_CALLS) for kind in KINDS)
     report = (out / "report.md").read_text(encoding="utf-8")
     assert ["search-r1", "2", "1", "1", "answered 5"] in [
         [cell.strip() for cell in line.strip("|").split("|")] for line in report.splitlines()
@@ -97,6 +98,15 @@ def test_every_agent_is_a_row_with_its_ranking_and_its_costs(tmp_path: Path, mod
     assert {name: stamp for name, stamp in pots.stamps(out).items() if "/runs/" in name} == {
         name: stamp for name, stamp in stamps.items() if "/runs/" in name
     }
+
+
+def test_agent_mode_tells_what_it_opened_and_cited(tmp_path: Path, model: Model) -> None:
+    out = tmp_path / "out"
+    run_experiment(read_experiment(written(tmp_path, model, ("pi-serini",))), out, progress=False)
+    for note in notes(out, "pi-serini"):
+        assert (note["queries"], note["tool_calls"], note["cited"]) == (["kiln"], {"search": 1}, ["d0"])
+        assert note["shown"][0] == "d0"
+        assert note["answer"].endswith("Confidence: 90%")
 
 
 def test_a_cell_that_is_redone_asks_for_nothing_that_is_kept(tmp_path: Path, model: Model) -> None:

@@ -96,7 +96,7 @@ class Episode:
 
     def __init__(self, topic: Topic, index: Index, depth: int, settings: AgentSettings, generator: Generator) -> None:
         self.topic, self.index, self.settings = topic, index, settings
-        self._depth, self._generator = depth, generator
+        self.depth, self.generator = depth, generator
         self.rankings: list[Ranking] = []
         self.programs: list[Program] = []
         self.queries: list[str] = []
@@ -118,9 +118,8 @@ class Episode:
         """
         if self.calls == self.settings.rounds:
             raise Stop("rounds")
-        self.calls += 1
         request = Request(
-            f"{self.topic.qid}.{self.calls}",
+            f"{self.topic.qid}.{self.calls + 1}",
             tuple(messages),
             self.settings.max_tokens,
             self.settings.seed,
@@ -128,12 +127,17 @@ class Episode:
             tools=tuple(tools),
             timeout_s=self.settings.timeout_s,
         )
-        reply = next(iter(self._generator.generate([request])))
-        self.usage += reply.usage
+        reply = next(iter(self.generator.generate([request])))
+        self.count(reply)
         if reply.finish not in (Finish.STOP, Finish.LENGTH):
-            self.errors += reply.finish is Finish.ERROR
             raise Stop(reply.finish.value)
         return reply
+
+    def count(self, reply: Reply) -> None:
+        """One call of the model, whatever it gave."""
+        self.calls += 1
+        self.usage += reply.usage
+        self.errors += reply.finish is Finish.ERROR
 
     @property
     def spent(self) -> bool:
@@ -154,9 +158,9 @@ class Episode:
         settings = CompileSettings(scoring=self.settings.scoring)
         with self._watch.timing("compile"):
             program = compile_sketch(Topic(self.topic.qid, text), None, self.index, settings)
-        ranking = search_program(self.index, program, self._depth + (not self.settings.own), watch=self._watch).ranking
+        ranking = search_program(self.index, program, self.depth + (not self.settings.own), watch=self._watch).ranking
         if not self.settings.own:
-            ranking = ranking.without(self.topic.qid).top(self._depth)
+            ranking = ranking.without(self.topic.qid).top(self.depth)
         self.queries.append(text)
         self.programs.append(program)
         self.rankings.append(ranking)
@@ -202,7 +206,7 @@ class Episode:
             note["troubles"] = dict(sorted(self.troubles.items()))
         return Answer(
             self.topic.qid,
-            self.ranking().top(self._depth),
+            self.ranking().top(self.depth),
             tuple(self.programs),
             {"agent": note},
             llm_calls=self.calls,

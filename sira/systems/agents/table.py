@@ -6,9 +6,11 @@ from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
+from sira.agent.settings import PI_SERINI, SIRA
 from sira.systems.agents.base import AgentMethod, Conversation
 from sira.systems.agents.grep_rag import GREP_RAG, GrepRag
 from sira.systems.agents.ircot import IRCOT, ircot
+from sira.systems.agents.paged import PI_SERINI_AGENT, SIRA_AGENT, Paged
 from sira.systems.agents.react import REACT, REACT_DOCUMENTS, React
 from sira.systems.agents.search_r1 import SEARCH_R1, search_r1
 from sira.systems.agents.shell_agent import SHELL_AGENT, ShellAgent
@@ -22,6 +24,8 @@ AGENTS: Mapping[str, tuple[AgentMethod, Conversation]] = {
         (SEARCH_R1, search_r1),
         (GREP_RAG, GrepRag()),
         (SHELL_AGENT, ShellAgent()),
+        (PI_SERINI_AGENT, Paged(PI_SERINI)),
+        (SIRA_AGENT, Paged(SIRA)),
     )
 }
 """By kind."""
