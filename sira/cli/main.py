@@ -44,6 +44,7 @@ COMMANDS: dict[str, Command] = {
     "fuse": Command("sira.cli.fuse", "fuse TREC runs of any origin into one, by ranks or by scores"),
     "dense": Command("sira.cli.dense", "rank a collection by an embedding model, into a TREC run"),
     "agent": Command("sira.cli.agent", "let a model answer questions with tools over an index, under a budget"),
+    "benchmark": Command("sira.cli.benchmark", "run a benchmark of agent mode from a TOML file"),
     "judge": Command("sira.cli.judge", "let a model judge the answers of an agent run"),
     "report": Command("sira.cli.report", "report on agent runs: recall by layer, accuracy, costs, lost labels"),
     "sketch": Command("sira.cli.sketch", "let a language model sketch the evidence for each topic, into a file"),
