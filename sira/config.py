@@ -20,6 +20,9 @@ PATH_SCHEMES = ("beir", "jsonl", "wikipedia", "browsecomp-plus")
 _VARIABLE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
 
 
+_SAID = {"extra_forbidden": "there is no such key here: check its spelling", "missing": "is missing: give it"}
+
+
 def read_toml(path: Path, model: type[Model], changes: Sequence[str] = ()) -> Model:
     """Read and check a TOML file, after `changes`: lines of TOML such as `model.temperature = 0`.
 
@@ -40,7 +43,8 @@ def read_toml(path: Path, model: type[Model], changes: Sequence[str] = ()) -> Mo
     except ValidationError as error:
         first = error.errors()[0]
         place = ".".join(str(part) for part in first["loc"])
-        raise InputError(f"{path}: {place + ': ' if place else ''}{first['msg']}") from None
+        said = _SAID.get(first["type"]) or first["msg"].removeprefix("Value error, ")
+        raise InputError(f"{path}: {place + ': ' if place else ''}{said}") from None
 
 
 def _change(text: str) -> dict[str, Any]:

@@ -30,7 +30,9 @@ GATE: Mapping[str, Any] = {"max_df_ratio": 0.2, "max_n": 3, "max_phrases": 50}
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("source", nargs="?", help="the corpus: a BEIR folder, a .jsonl(.gz) file or folder, irds:ID, datasets:NAME")
+    parser.add_argument(
+        "source", nargs="?", help="the corpus: a BEIR folder, a .jsonl(.gz) file or folder, irds:ID, datasets:NAME"
+    )
     parser.add_argument("--input", metavar="SOURCE", help="the same as the first argument")
     parser.add_argument("--index", type=Path, required=True, metavar="DIR", help="the index folder")
     parser.add_argument("--expansions", type=Path, metavar="STORE", help="phrases by document: JSON Lines")

@@ -152,9 +152,12 @@ class TextJob:
     @classmethod
     def of(cls, system: SystemConfig) -> TextJob:
         """Raises InputError for a model's file or a prompt that cannot be used, or samples that could not differ."""
-        method, model = TEXT_METHODS[system.kind], read_model(system.llm or "local")
+        method, where = TEXT_METHODS[system.kind], f"system {system.name!r}"
         samples = system.samples or method.samples
-        where = f"system {system.name!r}"
+        try:
+            model = read_model(system.llm or "local")
+        except InputError as error:
+            raise InputError(f"{where}: {error}") from None
         if samples > 1 and model.temperature == 0:
             raise InputError(
                 f"{where}: samples = {samples} at temperature 0 would be all alike: give the model a temperature, or "

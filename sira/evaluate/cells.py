@@ -28,7 +28,8 @@ SUFFIXES = (".trec", ".scores.f32", ".programs.jsonl", ".notes.jsonl")
 class Cell:
     """What is stored of one cell beside its run. Times in milliseconds a topic, taken in `session` while `jobs`
     collections were at work; `how` counts how the topics were answered (sira.systems.Tally). Calls, tokens (`usage`)
-    and searches of a fused system are those of its parts; `untold` says that some of its calls have no known tokens.
+    and searches of a fused system are those of its parts, `index_bytes` those of the largest index of them; `untold`
+    says that some of its calls have no known tokens.
     `spent` has calls and tokens by what they were for, those of parts not among them: `own`, the system's sketches or
     texts, and `rerank`. `unsketched` topics have no sketch or text, or one that holds nothing; `left_out` tells of what
     its run or store has that is not of the collection. A cell with `unanswered` calls, which asking the model again may

@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Literal, cast
+from typing import Annotated, Any, Literal, cast
 
-from pydantic import Field, model_validator
+from pydantic import Discriminator, Field, Tag, model_validator
 
 from sira.config import located, located_source, read_toml
 from sira.errors import InputError
@@ -24,6 +24,7 @@ from sira.evaluate.system_config import (
     located_system,
 )
 from sira.llm.sketches import MAX_FACETS, MAX_SAMPLES, MAX_SEARCHES
+from sira.lucene.analyzers import analyzer_name
 from sira.systems.table import KINDS
 
 
@@ -37,6 +38,13 @@ class LiveSketches(Strict):
     roles: bool = False
     facets: int = Field(0, ge=0, le=MAX_FACETS)
     searches: int = Field(0, ge=0, le=MAX_SEARCHES)
+
+
+SketchSource = Annotated[
+    Annotated[str, Tag("file")] | Annotated[LiveSketches, Tag("table")],
+    Discriminator(lambda value: "file" if isinstance(value, str) else "table"),
+]
+"""The file, or the table that says which model to ask; a fault is told of the one that was meant."""
 
 
 class CollectionConfig(Strict):
@@ -58,13 +66,17 @@ class CollectionConfig(Strict):
     """The words of facets (categories) also go into contents."""
     expansions: str | None = None
     gate: Gate = Field(default_factory=lambda: Gate.model_validate({}))
-    sketches: dict[str, str | LiveSketches] = Field(default_factory=dict[str, str | LiveSketches])
+    sketches: dict[str, SketchSource] = Field(default_factory=dict[str, SketchSource])
     """Files of sketches by name, or tables that say which model to ask."""
     ignore_self_hits: bool | None = None
     development: bool = False
 
     @model_validator(mode="after")
     def _names(self) -> CollectionConfig:
+        try:
+            analyzer_name(self.analyzer)
+        except InputError as error:
+            raise ValueError(str(error)) from None
         for name, sketches in self.sketches.items():
             if isinstance(sketches, LiveSketches) and not re.fullmatch(NAME, name):
                 raise ValueError(f"sketches {name!r}: the name of sketches by a model is that of a file too")
@@ -80,7 +92,7 @@ class MacroConfig(Strict):
     tables and figures of their own in the reports."""
 
     name: str = Field(pattern=NAME, max_length=MAX_NAME)
-    of: tuple[str, ...] = Field(min_length=1)
+    of: tuple[str, ...] = Field(min_length=1, strict=False)
     details: bool = True
 
 
@@ -92,12 +104,12 @@ class Experiment(Strict):
     caveat: str = ""
     baseline: str
     depth: int = Field(1000, ge=1)
-    measures: tuple[str, ...] = Field(DEFAULT_MEASURES, min_length=1)
+    measures: tuple[str, ...] = Field(DEFAULT_MEASURES, min_length=1, strict=False)
     ties: Literal["run", "trec"] = "run"
-    collections: tuple[CollectionConfig, ...] = Field(min_length=1)
-    systems: tuple[SystemConfig, ...] = Field(min_length=1)
-    grid: tuple[GridConfig, ...] = ()
-    macros: tuple[MacroConfig, ...] = ()
+    collections: tuple[CollectionConfig, ...] = Field(min_length=1, strict=False)
+    systems: tuple[SystemConfig, ...] = Field(min_length=1, strict=False)
+    grid: tuple[GridConfig, ...] = Field((), strict=False)
+    macros: tuple[MacroConfig, ...] = Field((), strict=False)
 
     @model_validator(mode="before")
     @classmethod
@@ -137,7 +149,10 @@ class Experiment(Strict):
         for measure in self.measures:
             cut = _checked(measure).k
             if cut is not None and cut > self.depth:
-                raise ValueError(f"measure {measure} needs a depth of {cut}; depth is {self.depth}")
+                raise ValueError(
+                    f"measure {measure} needs a depth of {cut}; depth is {self.depth}: raise it, or name "
+                    "other `measures`"
+                )
         self._check_selections()
         self._check_macros()
         return self

@@ -154,7 +154,7 @@ def _files(experiment: Experiment, inputs: Inputs) -> dict[str, Any]:
         "expansions": config.expansions,
         **{f"sketches.{name}": path for name, path in config.sketch_files().items()},
         **{
-            f"systems.{item.name}": of_collection(place, inputs)
+            f"systems.{item.name}": of_collection(place, config.name)
             for item in experiment.systems
             if (place := item.run or item.replies)
         },

@@ -99,6 +99,7 @@ def _finish(
             agent=None if job is None else job.settings,
             generator=None if job is None else stack.enter_context(closing(job.open(out))),
             exports=out / EXPORTS,
+            progress=progress,
         )
         system = make_system(config.kind, options)
         generator = stack.enter_context(closing(open_reranker(config.rerank, out))) if config.rerank else None
@@ -126,13 +127,14 @@ def _finish(
         compile_ms=searched.compile_ms,
         search_ms=searched.search_ms,
         index=store.path(variant).name,
-        index_bytes=store.size(variant),
+        index_bytes=max([store.size(variant), *(part.index_bytes for part in parts)]),
         plain_bytes=store.size(Variant("plain", inputs.config.gate)),
         session=session,
         jobs=jobs,
         how=dict(searched.tally.to_json()),
         left_out=left_out,
-        unanswered=searched.tally.unanswered if job else facts.job(config).unanswered(texts or {}) if config.llm else 0,
+        unanswered=searched.tally.unanswered
+        + (facts.job(config).unanswered(texts or {}) if config.llm and job is None else 0),
     )
     write_cell(cell, out)
     return cell

@@ -12,15 +12,18 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from itertools import product
+from math import prod
 from typing import Any, TypeGuard, cast
 
-from pydantic import Field
+from pydantic import Field, ValidationError
 
 from sira.evaluate.system_config import MAX_NAME, Strict, SystemConfig
 
 Scalar = bool | int | float | str
+MAX_ROWS = 10_000
+"""Rows of one grid."""
 
 _OWN = ("system", "select")
 _FIXED = ("name", "kind", "of", "params", "routing", "budget", "rerank", "feedback", "gate", "agent")
@@ -39,7 +42,10 @@ class GridConfig(Strict):
     values: dict[str, tuple[Scalar, ...]] = Field(min_length=1)
 
     def rows(self) -> dict[str, dict[str, Scalar]]:
-        """The values of each row by its name. Raises ValueError for a name that stands twice, or is too long."""
+        """The values of each row by its name. Raises ValueError for more than MAX_ROWS, or a name that stands twice or
+        is too long."""
+        if (count := prod(map(len, self.values.values()))) > MAX_ROWS:
+            raise ValueError(f"grid of {self.system!r}: makes {count} rows, {MAX_ROWS} at most: give fewer values")
         found: dict[str, dict[str, Scalar]] = {}
         for point in product(*self.values.values()):
             values = dict(zip(self.values, point, strict=True))
@@ -72,6 +78,7 @@ def with_grids(data: Mapping[str, Any]) -> dict[str, Any]:
     for grid in grids:
         at = next(place for place, row in enumerate(rows) if row.get("name") == grid.system)
         made = [{**rows[at], **values, "name": name} for name, values in grid.rows().items()]
+        _check_types(grid, made)
         taken = {row.get("name") for row in rows}
         if twice := [row["name"] for row in made if row["name"] in taken]:
             raise ValueError(f"grid of {grid.system!r}: system {twice[0]!r} stands there already: names must differ")
@@ -79,6 +86,17 @@ def with_grids(data: Mapping[str, Any]) -> dict[str, Any]:
             at += 1
         rows[at + 1 : at + 1] = made
     return {**data, "systems": rows, "grid": [grid.model_dump() for grid in grids]}
+
+
+def _check_types(grid: GridConfig, rows: Iterable[Mapping[str, Any]]) -> None:
+    """Raises ValueError for a value of the grid that its key cannot have; other faults of the base stay its own."""
+    for row in rows:
+        try:
+            SystemConfig.model_validate(row)
+        except ValidationError as error:
+            for fault in error.errors():
+                if (key := str(fault["loc"][0])) in grid.values:
+                    raise ValueError(f"grid of {grid.system!r}: {key} = {row[key]!r}: {fault['msg']}") from None
 
 
 def _are_tables(value: object) -> TypeGuard[list[dict[str, Any]]]:

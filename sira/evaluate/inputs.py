@@ -15,6 +15,7 @@ from sira.corpora.trec import read_qrels, read_run, read_topics
 from sira.errors import InputError
 from sira.evaluate.config import CollectionConfig
 from sira.evaluate.system_config import SystemConfig
+from sira.expand.store import store_files
 from sira.llm.base import Usage
 from sira.lucene.reader import Index
 from sira.records import Document, Qrels, Ranking, Run, Sketch, Topic
@@ -73,10 +74,14 @@ def open_inputs(config: CollectionConfig) -> Inputs:
 
 
 def check_places(systems: Iterable[SystemConfig], inputs: Inputs) -> None:
-    """Raises InputError for a run or a store of texts that is not there, before the first collection is searched."""
+    """Raises InputError for a run, or a store of texts or phrases, that is not there, before the first collection is
+    searched."""
     for system in systems:
+        if system.documents not in ("plain", "multifield"):
+            assert inputs.config.expansions is not None  # checked by Experiment
+            store_files(Path(inputs.config.expansions))
         place = system.run or system.replies
-        if place and not (path := of_collection(place, inputs)).exists():
+        if place and not (path := of_collection(place, inputs.config.name)).exists():
             raise InputError(
                 f"{path}: there is no such file; system {system.name!r} asks for it in collection "
                 f"{inputs.config.name!r}: check the path"
@@ -88,7 +93,7 @@ def imported_run(place: str, name: str, inputs: Inputs) -> tuple[Path, Run]:
 
     Raises InputError where it cannot be read or holds none of the topics.
     """
-    path = of_collection(place, inputs)
+    path = of_collection(place, inputs.config.name)
     run = read_run(path, name)
     _check_topics(path, run.rankings, "run", inputs)
     return path, run
@@ -96,7 +101,7 @@ def imported_run(place: str, name: str, inputs: Inputs) -> tuple[Path, Run]:
 
 def recorded_texts(place: str, inputs: Inputs) -> tuple[Path, dict[str, Texts]]:
     """The store of texts at `place`; else as `imported_run`."""
-    path = of_collection(place, inputs)
+    path = of_collection(place, inputs.config.name)
     texts = read_texts(path)
     _check_topics(path, texts, "store", inputs)
     return path, texts
@@ -134,9 +139,9 @@ def of_no_document(run: Run, inputs: Inputs, index: Index) -> list[str]:
     return [f"run: {len(others)} of {len(docids)} documents are in no index, such as {others[0]!r}"] if others else []
 
 
-def of_collection(place: str, inputs: Inputs) -> Path:
+def of_collection(place: str, name: str) -> Path:
     """A path of a system, in which {collection} stands for the collection's name."""
-    return Path(place.replace("{collection}", inputs.config.name))
+    return Path(place.replace("{collection}", name))
 
 
 def _check_topics(path: Path, held: Container[str], what: str, inputs: Inputs) -> None:

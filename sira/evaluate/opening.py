@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
-from sira.evaluate.asking import check_live_sketches
+from collections.abc import Iterable
+
+from sira.errors import InputError
+from sira.evaluate.agent_job import AgentJob
+from sira.evaluate.asking import TextJob, check_live_sketches
 from sira.evaluate.config import Experiment
 from sira.evaluate.filters import Wanted
 from sira.evaluate.inputs import Inputs, check_places, open_inputs
+from sira.evaluate.system_config import SystemConfig
 from sira.evaluate.tune_data import check_development
 from sira.evaluate.work import used_sketches
+from sira.llm.settings import read_model
+from sira.systems.agents.table import AGENTS
 
 
 def open_wanted(experiment: Experiment, todo: Wanted) -> dict[str, Inputs]:
@@ -15,6 +22,8 @@ def open_wanted(experiment: Experiment, todo: Wanted) -> dict[str, Inputs]:
 
     Raises InputError for what cannot be used, a test split that is marked as development among it.
     """
+    asked = frozenset(name for names in (*todo.systems.values(), *todo.first.values()) for name in names)
+    _check_files([item for item in experiment.systems if item.name in asked])
     selecting = bool(todo.first)
     opened: dict[str, Inputs] = {}
     for config in experiment.collections:
@@ -27,3 +36,17 @@ def open_wanted(experiment: Experiment, todo: Wanted) -> dict[str, Inputs]:
             if config.development:
                 check_development(inputs, declared=True)
     return opened
+
+
+def _check_files(systems: Iterable[SystemConfig]) -> None:
+    """Raises InputError for a file that cannot be used in any collection: a policy, a category graph, the file of a
+    model, a prompt."""
+    for system in systems:
+        if system.llm is not None:
+            (AgentJob if system.kind in AGENTS else TextJob).of(system)
+        try:
+            system.compiler()
+            if system.rerank is not None:
+                read_model(system.rerank.llm)
+        except InputError as error:
+            raise InputError(f"system {system.name!r}: {error}") from None

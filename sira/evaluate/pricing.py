@@ -15,6 +15,7 @@ from typing import Any, cast
 from sira.corpora.rows import json_rows
 from sira.evaluate.cells import Cell
 from sira.evaluate.config import CollectionConfig, LiveSketches
+from sira.evaluate.inputs import of_collection
 from sira.evaluate.system_config import SystemConfig
 from sira.llm import Usage
 from sira.llm.prices import cost, price_of, price_table
@@ -76,7 +77,7 @@ def asked_of(system: SystemConfig, collection: CollectionConfig) -> ModelSetting
     if system.llm is not None:
         return read_model(system.llm)
     if system.replies is not None:
-        return Path(system.replies.replace("{collection}", collection.name))
+        return of_collection(system.replies, collection.name)
     given = None if system.sketches is None else collection.sketches.get(system.sketches)
     if isinstance(given, LiveSketches):
         return read_model(given.llm)

@@ -35,7 +35,10 @@ MAX_NAME = 150
 
 
 class Strict(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    """A table of the TOML: no unknown key, and no text or `true` where a number belongs. Fields that TOML writes
+    otherwise than Python has them (lists for tuples) say `strict=False`."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
 
 
 class Gate(Strict):
@@ -119,7 +122,7 @@ class SystemConfig(Strict):
     relax: RelaxTable = None
     rerank: RerankTable | None = None
     run: str | None = None
-    of: tuple[str, ...] = ()
+    of: tuple[str, ...] = Field((), strict=False)
     method: Method = "rrf"
     norm: Norm | None = None
     params: dict[str, Any] = {}

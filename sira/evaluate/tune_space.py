@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from decimal import Decimal, InvalidOperation
 from itertools import product
-from math import inf, isfinite, prod, sqrt
+from math import inf, prod, sqrt
 
 from sira.errors import InputError
 
@@ -34,7 +35,7 @@ class Parameter:
 PARAMETERS: Mapping[str, Parameter] = {
     item.name: item
     for item in (
-        Parameter("k1", "k1", (0.4, 0.9, 1.5, 2.5)),
+        Parameter("k1", "k1", (0.4, 0.9, 1.5, 2.5), geometric=True),
         Parameter("b", "b", (0.2, 0.4, 0.6, 0.8, 1.0), highest=1.0),
         Parameter("lambda", "sketch_weight", (0.25, 0.5, 1.0), geometric=True),
         Parameter("tau", "max_df_ratio", (0.01, 0.05, 0.2), geometric=True, highest=1.0),
@@ -43,11 +44,16 @@ PARAMETERS: Mapping[str, Parameter] = {
 }
 
 
-def parse_parameter(text: str) -> Parameter:
-    """`k1`, or `k1=0.6,0.9,1.2` with a coarse grid of one's own.
+_MOST_VALUES = 1000
+"""Of one parameter: a step that is too fine is a slip."""
 
-    Raises InputError for an unknown name or values that are no distinct numbers >= 0; ranges are checked by the
-    settings themselves.
+
+def parse_parameter(text: str) -> Parameter:
+    """`k1`, or with a coarse grid of one's own `k1=0.6,0.9,1.2`, `k1=0.3:0.5:0.1` (first, last, step; both ends count)
+    or a list of both. A value that stands twice counts once.
+
+    Raises InputError for an unknown name, values that are no numbers >= 0, and a range whose step is 0 or whose end is
+    below its beginning; what values a parameter may have is checked by the settings themselves.
     """
     name, equals, listed = text.partition("=")
     if name not in PARAMETERS:
@@ -55,13 +61,28 @@ def parse_parameter(text: str) -> Parameter:
     known = PARAMETERS[name]
     if not equals:
         return known
-    try:
-        values = tuple(float(value) for value in listed.split(","))
-    except ValueError:
-        values = ()
-    if not values or len(set(values)) < len(values) or not all(isfinite(value) and value >= 0 for value in values):
-        raise InputError(f"parameter {text!r}: write distinct numbers >= 0, such as {name}={_listed(known.values)}")
+    values: set[float] = set()
+    for part in listed.split(","):
+        values |= _numbers(part, f"parameter {text!r}", f"{name}={_listed(known.values)}")
     return replace(known, values=tuple(sorted(values)))
+
+
+def _numbers(part: str, place: str, example: str) -> set[float]:
+    """Of one number, or of `first:last:step`. In decimals, lest 0.3 + 2 * 0.1 go beyond 0.5."""
+    try:
+        numbers = [Decimal(number.strip()) for number in part.split(":")]
+    except InvalidOperation:
+        numbers = []
+    if len(numbers) not in (1, 3) or not all(number.is_finite() and number >= 0 for number in numbers):
+        raise InputError(f"{place}: write numbers >= 0, such as {example}, or ranges first:last:step")
+    if len(numbers) == 1:
+        return {float(numbers[0])}
+    first, last, step = numbers
+    if step == 0 or last < first:
+        raise InputError(f"{place}: {part} is no range first:last:step: give a step above 0 and a last not below first")
+    if (last - first) / step >= _MOST_VALUES:
+        raise InputError(f"{place}: {part} has more than {_MOST_VALUES} values: give a larger step")
+    return {float(first + number * step) for number in range(int((last - first) / step) + 1)}
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,8 @@ from sira.llm.base import Finish, Reply
 from sira.tables import printable
 
 OPTIONAL_FIELDS = (
-    "chat_template_kwargs", "repetition_penalty", "min_p", "top_k", "top_p", "temperature", "seed", "stop", "max_tokens",
+    "chat_template_kwargs", "repetition_penalty", "min_p", "top_k", "top_p", "temperature", "seed", "stop",
+    "max_tokens",
 )  # fmt: skip
 """What a call can do without; `max_tokens` then goes under its other name, `max_completion_tokens`."""
 

@@ -30,7 +30,8 @@ class SystemOptions:
     the tokens that they took by qid where that is known, `run` is the one that a recorded or fused system answers with,
     `texts` are those that join the query, and `feedback` says how rm3 and rocchio read the first hits. `own`: whether
     the document whose docid is the qid counts among the first hits from which a system learns. `agent` are the bounds
-    of an agent, `generator` the model that it talks with, and `exports` where it keeps documents as files."""
+    of an agent, `generator` the model that it talks with, and `exports` where it keeps documents as files, which it
+    writes with a bar where `progress` says so."""
 
     compiler: Compiler = field(default_factory=Compiler)
     search: SearchSettings = field(default_factory=SearchSettings)
@@ -44,6 +45,7 @@ class SystemOptions:
     agent: AgentSettings | None = None
     generator: Generator | None = None
     exports: Path | None = None
+    progress: bool = True
 
 
 def _bm25(options: SystemOptions) -> System:
@@ -72,7 +74,7 @@ def _sira(options: SystemOptions) -> System:
 def _agent(kind: str, options: SystemOptions) -> System:
     if options.agent is None or options.generator is None:
         raise InputError(f'kind = "{kind}" needs a model: name one under `llm`')
-    return Agent(conversation(kind, options.exports), options.agent, options.generator)
+    return Agent(conversation(kind, options.exports, progress=options.progress), options.agent, options.generator)
 
 
 def _recorded(options: SystemOptions) -> System:

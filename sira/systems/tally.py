@@ -40,7 +40,7 @@ class Tally:
     shown: int = 0
     """Documents that an agent saw, summed over topics."""
     unanswered: int = 0
-    """Calls of an agent that got no reply for want of an endpoint."""
+    """Calls of an agent, or for reranking, that got no reply for want of an endpoint."""
 
     def add(self, answer: Answer) -> Answer:
         """Count one answer; returns it."""
@@ -63,6 +63,7 @@ class Tally:
             self.rerank_topics += 1
             self.rerank_calls += rerank["calls"]
             self.unscored.update(rerank["unscored"])
+            self.unanswered += rerank["unscored"].get("error", 0)
         self.missing += "run" in note
         if agent := note.get("agent"):
             self.stops[agent["stop"]] += 1

@@ -6,7 +6,7 @@ from a model; how often the query stands before them is the row's rule, unless t
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from sira.compile import CompileSettings, compile_sketch
@@ -16,6 +16,9 @@ from sira.records import Topic
 from sira.systems.base import Answer, Stopwatch
 from sira.systems.modes import search_program
 from sira.systems.texts import Texts
+
+MAX_TEXT_CHARACTERS = 50_000
+"""Of the texts of one topic that are searched: an endpoint that does not keep to `max_tokens` may send any number."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +54,8 @@ class TextMethod:
         return 2 if self.documents else 1
 
     def joined(self, query: str, texts: Sequence[str], query_repeats: int | None = None) -> str:
-        """The text that is searched; the query alone where there is no text."""
+        """The text that is searched; the query alone where there is no text. Of the texts MAX_TEXT_CHARACTERS count."""
+        texts = list(_within(texts, MAX_TEXT_CHARACTERS))
         text = " ".join(texts)
         if not text:
             return query
@@ -65,6 +69,16 @@ class TextMethod:
         if self.beta is None:
             return self.repeats
         return max(1, len(text) // max(1, len(query)) // self.beta)
+
+
+def _within(texts: Iterable[str], most: int) -> Iterator[str]:
+    """The texts up to `most` characters in all, the last one cut between words."""
+    for text in texts:
+        if len(text) > most:
+            yield text[: most + 1].rpartition(" ")[0] or text[:most]
+            return
+        yield text
+        most -= len(text)
 
 
 _JAGERMAN = "Jagerman et al. 2023, arXiv 2305.03653"

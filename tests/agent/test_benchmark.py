@@ -34,15 +34,15 @@ def test_a_file_of_six_lines_is_enough(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("more", "told"),
     [
-        ("[tools]\ndepht = 5\n", "tools.depht: Extra inputs"),
+        ("[tools]\ndepht = 5\n", "tools.depht: there is no such key"),
         ("[tools]\ndepth = 0\n", "depth = 0: give 1 or more"),
         ("[budget]\ntime_s = -1\n", "time_s = -1.0: give a number of seconds above 0"),
         ('[budget]\ntime_s = "none"\n', "neither time nor turns are bounded"),
-        ('[labels]\nqrel = "x"\n', "labels.qrel: Extra inputs"),
+        ('[labels]\nqrel = "x"\n', "labels.qrel: there is no such key"),
         ('[metrics]\ngain = "cubic"\n', "metrics.gain"),
         ('[[variants]]\nname = "a"\n[[variants]]\nname = "a"\n', "variants: 'a' stands twice"),
         ('[[variants]]\nname = "a"\nbudget = { time_s = "none" }\n', "variant 'a': budget: neither time nor turns"),
-        ("[obfuscated]\nfile = 'x'\n", "obfuscated.canary_env: Field required"),
+        ("[obfuscated]\nfile = 'x'\n", "obfuscated.canary_env: is missing"),
     ],
 )
 def test_a_fault_is_told_with_its_place(tmp_path: Path, more: str, told: str) -> None:

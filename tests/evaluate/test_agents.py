@@ -74,9 +74,12 @@ def notes(out: Path, system: str) -> list[dict[str, Any]]:
     return [json.loads(line)["agent"] for line in lines]
 
 
-def test_every_agent_is_a_row_with_its_ranking_and_its_costs(tmp_path: Path, model: Model) -> None:
+def test_every_agent_is_a_row_with_its_ranking_and_its_costs(
+    tmp_path: Path, model: Model, capfd: pytest.CaptureFixture[str]
+) -> None:
     experiment, out = read_experiment(written(tmp_path, model)), tmp_path / "out"
     run_experiment(experiment, out, progress=False)
+    assert "%|" not in capfd.readouterr().err  # no bar, not while documents are written as files either
     asked = len(model.calls)
     values = pots.values(out)
     for kind in KINDS:
@@ -95,9 +98,7 @@ def test_every_agent_is_a_row_with_its_ranking_and_its_costs(tmp_path: Path, mod
     stamps = pots.stamps(out)
     run_experiment(experiment, out, progress=False)
     assert len(model.calls) == asked
-    assert {name: stamp for name, stamp in pots.stamps(out).items() if "/runs/" in name} == {
-        name: stamp for name, stamp in stamps.items() if "/runs/" in name
-    }
+    assert pots.stamps(out) == stamps != {}
 
 
 def test_agent_mode_tells_what_it_opened_and_cited(tmp_path: Path, model: Model) -> None:

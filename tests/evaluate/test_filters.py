@@ -79,6 +79,8 @@ def test_parts_of_a_table_join_in_one_folder_and_a_whole_run_reuses_them(
     run_experiment(experiment, out, progress=False)
     assert {name: stamps(out)[name] for name in before} == before
     assert len(stamps(out)) == 6
+    found = values(out)
+    assert found["c0", "rrf", "index_growth"] == found["c0", "both", "index_growth"] > 0
     assert "Not in this report" not in (out / "report.md").read_text(encoding="utf-8")
 
 

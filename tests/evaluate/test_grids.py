@@ -67,6 +67,8 @@ def test_values_that_name_files_are_found_beside_the_toml_and_make_safe_names(tm
         (GRID.replace("[0.1, 0.5]", "[[0.1], [0.5]]"), "give a list"),
         (GRID.replace("[0.1, 0.5]", "[0.1, 0.1]"), "two rows would have the name"),
         (GRID.replace("[0.1, 0.5]", "[0.1, -1.0]"), "system 'both+sketch_weight=-1.0+max_df_ratio=0.3'"),
+        (GRID.replace("[0.1, 0.5]", '["a"]'), "grid of 'both': sketch_weight = 'a': Input should be a valid number"),
+        (GRID.replace("[0.1, 0.5]", str([n / 10_000 for n in range(9_000)])), "makes 18000 rows, 10000 at most"),
         (GRID + GRID, "stands there already"),
         ('\n[[grid]]\nsystem = "both"\n', "names no key to vary"),
         ('\n[[grid]]\nsystem = "bm25"\nsketch_weight = [0.1]\n', '`sketch_weight` has no meaning for kind = "bm25"'),

@@ -39,6 +39,11 @@ def test_finer_grids_halve_the_way_to_the_neighbours_and_stay_inside() -> None:
     assert space.finer(axes, (1.5, 0.1))[0] == ((1.5, 1.75), (0.07071, 0.1))
 
 
+def test_k1_is_parted_by_ratios_since_it_goes_to_100() -> None:
+    space = Space((parse_parameter("k1=0.9,10,100"),), (0.9,))
+    assert space.finer(space.axes(), (10.0,))[0] == ((3.0, 10.0, 31.62),)
+
+
 def test_the_refined_choice_finds_the_top_that_the_coarse_grid_misses() -> None:
     space = Space((K1, B), (1.0, 0.5))
     assert choose(space, hill, QIDS, rounds=0) == (1.0, 0.5)
@@ -86,8 +91,9 @@ def test_a_choice_at_the_end_of_its_grid_is_told() -> None:
 
 def test_own_values_and_unknown_parameters() -> None:
     assert parse_parameter("k1=1.2,0.6").values == (0.6, 1.2)
+    assert parse_parameter("k1=25,1:3:1").values == (1.0, 2.0, 3.0, 25.0)
     assert parse_parameter("lambda").key == "sketch_weight"
-    wrong = {"mu": "choose k1, b, lambda, tau, w_e", "k1=": "numbers", "b=0.5,0.5": "distinct", "k1=-1": ">= 0"}
+    wrong = {"mu": "choose k1, b, lambda, tau, w_e", "k1=": "numbers", "b=0.1:0.5": "numbers", "k1=-1": ">= 0"}
     for text, words in wrong.items():
         with pytest.raises(InputError, match=words):
             parse_parameter(text)

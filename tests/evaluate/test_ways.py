@@ -16,7 +16,7 @@ from sira.evaluate.runner import run_experiment
 from sira.records import Run
 from sira.search.fusion import fuse_runs
 from tests.cli.conftest import write_rows
-from tests.llm.openai_server import Answer, OpenAIServer, completion
+from tests.llm.openai_server import Answer, OpenAIServer, completion, refusal
 
 HEAD = """
 name = "ways"
@@ -265,11 +265,28 @@ def test_a_model_scores_and_its_replies_stay_in_the_folder(
     assert report_row(folder, "reranked", 4)[-2:] == ["1.5", "unparsable 1"]
     notes = {row["qid"]: row["rerank"] for row in lines(runs / "reranked.notes.jsonl")}
     assert [item["model_score"] for item in notes["head"]["judgements"]] == [1, 2]
+    assert reranked["unanswered"] == 0  # a reply that says nothing stays one
     whole = (runs / "reranked.trec").read_bytes()
     (runs / "reranked.json").unlink()
     server.stop()
     run(folder, HEAD + RERANKED)
     assert (runs / "reranked.trec").read_bytes() == whole
+
+
+@pytest.mark.java
+def test_a_score_that_an_error_cost_is_asked_for_again_by_the_next_run(
+    folder: Path, server: OpenAIServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    write_model(folder, server)
+    asked = "<query>\nceladon\n</query>\n\n<document>\n" + TEXTS["d2"] + "\n</document>"
+    server.answers[asked].insert(0, refusal(500, "boom"))
+    runs = run(folder, HEAD + RERANKED)
+    assert cell(runs, "reranked")["how"]["rerank"]["unscored"] == {"error": 1, "unparsable": 1}
+    assert (cell(runs, "reranked")["unanswered"], len(server.calls)) == (1, 6)
+    run(folder, HEAD + RERANKED)
+    assert (cell(runs, "reranked")["unanswered"], len(server.calls)) == (0, 7)
+    assert read_run(runs / "reranked.trec").rankings["head"].docids == ("d2", "d1")
 
 
 @pytest.mark.parametrize(
@@ -292,7 +309,7 @@ def test_a_model_scores_and_its_replies_stay_in_the_folder(
         (AUTO.replace('mode = "auto"\n', "").replace("routing", "#"), '`budget` belongs to mode = "several"'),
         (
             AUTO.replace("score_depth = 2", "score_depth = 1"),
-            "systems.1.routing: Value error, routing: score_depth = 1",
+            "systems.1.routing: routing: score_depth = 1",
         ),
         (AUTO.replace("score_depth = 2", "depth = 2"), "systems.1.routing.depth"),
         (AUTO.replace("score_depth = 2", 'fallback = "agent"'), "there is no agent here"),

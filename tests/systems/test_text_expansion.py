@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from sira.compile.settings import MAX_TOPIC_CHARACTERS
 from sira.errors import EnvironmentFault, InputError
 from sira.llm import Finish, Reply, Request, Tokenizer, Usage
 from sira.lucene.reader import Index
@@ -72,6 +73,14 @@ class Model:
 )
 def test_a_text_joins_the_query_by_the_rule_of_its_row(method: str, texts: tuple[str, ...], joined: str) -> None:
     assert TEXT_METHODS[method].joined("q", texts) == joined
+
+
+def test_of_endless_texts_so_much_is_searched_as_makes_a_query() -> None:
+    half = " ".join(["glaze"] * 5_000)  # 29,999 characters
+    for name, row in TEXT_METHODS.items():
+        joined = row.joined("q", (half, half, half))
+        assert 49_000 < len(joined) < MAX_TOPIC_CHARACTERS, name
+        assert set(joined.split()) == {"q", "glaze"}, name  # no word is cut
 
 
 def test_repeats_of_a_store_go_before_the_rule() -> None:

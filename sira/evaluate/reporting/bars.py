@@ -51,14 +51,15 @@ def bars(report: Report) -> tuple[list[str], list[str]]:
     if not macros and not collections:
         return [], []
     axis = ticks(max(max(bar.value, bar.interval[1]) for found in (*macros, *collections) for bar in found), 5)
-    measures = [item.measures[0] for item in report.macros], [first_measure(item) for item in report.shown]
-    titles = [f"{item.name}: {measure}" for item, measure in zip(report.macros, measures[0], strict=True)]
-    more = [f"{item.name}: {measure}" for item, measure in zip(report.shown, measures[1], strict=True)]
+    baseline = report.experiment.baseline
     return (
-        [_panel(title, found, report.experiment.baseline, axis) for title, found in zip(titles, macros, strict=True)],
         [
-            _panel(title, found, report.experiment.baseline, axis)
-            for title, found in zip(more, collections, strict=True)
+            _panel(f"{item.name}: {item.measures[0]}", found, baseline, axis)
+            for item, found in zip(report.macros, macros, strict=True)
+        ],
+        [
+            _panel(f"{item.name}: {first_measure(item)}", found, baseline, axis)
+            for item, found in zip(report.shown, collections, strict=True)
         ],
     )
 

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from sira.evaluate.reporting.contents import Report
-from sira.evaluate.reporting.over_all import choice_table, macro_tables, selected_notes
-from sira.evaluate.reporting.tables import Table, notes, short, tables
-from sira.evaluate.results import CollectionResults
+from sira.evaluate.reporting.over_all import choice_table, macro_tables, notes_of
+from sira.evaluate.reporting.tables import Table, short, tables
 from sira.tables import markdown_table
 
 
@@ -36,17 +35,12 @@ def _parts(report: Report, config: str) -> Iterator[str]:
     for collection in report.shown:
         yield f"## {collection.name}\n"
         yield from (_markdown(table) for table in tables(experiment, collection))
-        yield "\n".join(f"- {note}" for note in _notes(report, collection)) + "\n"
+        yield "\n".join(f"- {note}" for note in notes_of(report, collection)) + "\n"
     if report.hidden:
         yield "## Collections without tables here\n"
         yield "Their figures are in tables/*.csv and results.json.\n"
-        lines = [f"- {item.name}: {note}" for item in report.hidden for note in _notes(report, item)]
+        lines = [f"- {item.name}: {note}" for item in report.hidden for note in notes_of(report, item)]
         yield "\n".join(lines) + "\n"
-
-
-def _notes(report: Report, collection: CollectionResults) -> Iterator[str]:
-    yield from selected_notes(report, collection)
-    yield from notes(collection, report.audits[collection.name])
 
 
 def _markdown(table: Table) -> str:

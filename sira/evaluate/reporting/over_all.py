@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from sira.evaluate.config import Experiment
 from sira.evaluate.macros import MacroResults
 from sira.evaluate.reporting.contents import Report
-from sira.evaluate.reporting.tables import SIGNIFICANT, Table
+from sira.evaluate.reporting.tables import SIGNIFICANT, Table, notes, short
 from sira.evaluate.results import CollectionResults
 from sira.evaluate.selection import Choice
 from sira.evaluate.significance import p_text
@@ -49,7 +49,7 @@ def _quality(experiment: Experiment, macro: MacroResults) -> Table:
             ),
             f"[{row.interval[0]:.4f}, {row.interval[1]:.4f}]",
             f"{row.answered}/{macro.topics}",
-            row.cell[:12],
+            short(row.cell),
         )
         for row in macro.rows
     )
@@ -109,8 +109,8 @@ def choice_table(choice: Choice) -> Table:
     )
 
 
-def selected_notes(report: Report, collection: CollectionResults) -> Iterator[str]:
-    """What of a collection's rows was selected, and where."""
+def notes_of(report: Report, collection: CollectionResults) -> Iterator[str]:
+    """What must be known of a collection, a line each: what of its rows was selected, and where; then its notes."""
     config = report.experiment.collection(collection.name)
     if config.development:
         yield "a collection of development: settings may be chosen on it"
@@ -122,3 +122,4 @@ def selected_notes(report: Report, collection: CollectionResults) -> Iterator[st
                 f"{choice.system}: selected on {', '.join(choice.collections)} by {choice.measure} "
                 f"({choice.mean(choice.row):.4f}): {values}"
             )
+    yield from notes(collection, report.audits[collection.name])

@@ -13,7 +13,7 @@ from sira.evaluate.reporting.depth import depth_figure
 from sira.evaluate.reporting.drawing import Series, legend, series
 from sira.evaluate.reporting.gate import gate_figure
 from sira.evaluate.reporting.heat import grids, heat_map
-from sira.evaluate.reporting.over_all import choice_table, macro_tables, selected_notes
+from sira.evaluate.reporting.over_all import choice_table, macro_tables, notes_of
 from sira.evaluate.reporting.pareto import Point, pareto
 from sira.evaluate.reporting.style import PATTERNS, STYLE
 from sira.evaluate.reporting.tables import Table, first_measure, is_best, is_significant, short, value_text
@@ -62,7 +62,7 @@ def _over_all(report: Report, panels: Sequence[str]) -> Iterator[tuple[str, list
     for choice in report.choices:
         yield f"Selection of {choice.system}", [_table(choice_table(choice))]
     if report.hidden:
-        notes = [f"{item.name}: {note}" for item in report.hidden for note in _notes(report, item)]
+        notes = [f"{item.name}: {note}" for item in report.hidden for note in notes_of(report, item)]
         yield (
             "Collections without tables here",
             [_soft("Their figures are in tables/*.csv and results.json."), _list(notes)],
@@ -88,11 +88,6 @@ def _list(lines: Iterable[str]) -> str:
     return "<ul>\n" + "".join(f"<li>{safe(line)}</li>\n" for line in lines) + "</ul>\n"
 
 
-def _notes(report: Report, collection: CollectionResults) -> Iterator[str]:
-    yield from selected_notes(report, collection)
-    yield from tables.notes(collection, report.audits[collection.name])
-
-
 def _collection(report: Report, collection: CollectionResults, panels: Sequence[str]) -> Iterator[str]:
     experiment = report.experiment
     styles = _styles(experiment, collection)
@@ -113,7 +108,7 @@ def _collection(report: Report, collection: CollectionResults, panels: Sequence[
     )
     for table in tables.tables(experiment, collection)[1:]:
         yield _table(table)
-    yield f"<h3>Notes</h3>\n{_list(_notes(report, collection))}"
+    yield f"<h3>Notes</h3>\n{_list(notes_of(report, collection))}"
 
 
 def _styles(experiment: Experiment, collection: CollectionResults) -> list[Series]:

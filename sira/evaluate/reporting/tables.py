@@ -155,16 +155,18 @@ def costs(collection: CollectionResults) -> Table:
 def _costs_note(collection: CollectionResults) -> str:
     jobs = max(row.cell.jobs for row in collection.rows)
     busy = f" Times were taken while {jobs} collections were at work at once on one machine." if jobs > 1 else ""
+    if any(row.cell.how.get("agent") for row in collection.rows):
+        busy += " Agents answer several topics at once."
     rate = (
         " Expansion hit rate: of the clauses that a model or a first search proposed and that were searched, the share "
         "that some relevant document of the topic holds."
     )
     return (
         f"Over {collection.rows[0].cell.topics} searched topics. Milliseconds: compile and search to full depth, one "
-        f"thread, without the LLM (its replies are recorded); a dash: nothing was searched.{busy} Index growth: bytes "
-        "against the index without expansions. Tokens, price and searches a query; a dash: the replies do not tell "
-        "their tokens, or the price of their model is not known. A fused system costs what its parts cost. Calls for "
-        "documents are not counted."
+        f"thread, without the LLM; a dash: nothing was searched.{busy} Index growth: bytes against the index without "
+        "expansions. Tokens, price and searches a query; a dash: the replies do not tell their tokens, or the price of "
+        "their model is not known. A fused system costs what its parts cost, and needs the largest of their indexes. "
+        "Calls for documents are not counted."
     ) + (rate if any("expansion_hit_rate" in row.costs for row in collection.rows) else "")
 
 

@@ -47,7 +47,7 @@ PATTERNS = 10
 _READ = 4 * PATTERNS
 """Patterns that are looked at: repeats and useless ones take no place."""
 _LETTERS = 2
-_BULLET = re.compile(r"\s*(?:[-*•–]|[0-9]{1,2}[.):])\s+")
+_BULLET = re.compile(r"\s*+(?:(?:[-*•–]|[0-9]{1,2}[.):])\s++)?")
 _QUOTES = "\"'`“”‘’«»"
 _FOUND = re.compile(r"(?:\./)?([0-9]{3}/[0-9]{3}\.txt):([0-9]+):")
 
@@ -65,14 +65,15 @@ class Patterns:
 @dataclass(frozen=True, slots=True)
 class GrepRag:
     """A Conversation. `folder` has the exports of the indexes, by default in sira's cache. Where there is no rg, or
-    with `python`, Python looks for itself, and finds the same."""
+    with `python`, Python looks for itself, and finds the same. `progress`: a bar while an export is written."""
 
     folder: Path | None = None
     python: bool = False
+    progress: bool = True
 
     def __call__(self, episode: Episode) -> str | None:
         """One topic; the patterns, one a line, None where the reply held none."""
-        files = export(episode.index, self.folder or cache_folder() / "exports", "folded")
+        files = export(episode.index, self.folder or cache_folder() / "exports", "folded", progress=self.progress)
         program = None if self.python else shutil.which("rg")
         reply = episode.ask(episode.settings.prompt.render_query(episode.topic.text))
         patterns = read_patterns(reply.text, reply.finish, episode.settings.characters)
@@ -133,8 +134,13 @@ def _lines(text: str, finish: Finish) -> list[str]:
     lines = text.splitlines()
     if finish is Finish.LENGTH:
         lines = lines[:-1]
-    found = [_BULLET.sub("", line, count=1).strip().strip(_QUOTES).strip() for line in lines]
+    found = [_without_bullet(line).strip().strip(_QUOTES).strip() for line in lines]
     return [line for line in found if line and not line.endswith(":")][:_READ]
+
+
+def _without_bullet(line: str) -> str:
+    bullet = _BULLET.match(line)
+    return line if bullet is None else line[bullet.end() :]
 
 
 def matching(files: Export, patterns: Sequence[str], program: str | None) -> Iterator[tuple[str, list[str]]]:

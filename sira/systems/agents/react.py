@@ -34,6 +34,8 @@ REACT = AgentMethod(
 REACT_DOCUMENTS = replace(REACT, name="react-documents")
 MOST_CALLS = 8
 """Of tools in one turn; those behind them are left out, and the model is told."""
+MOST_FRUITLESS = 10
+"""Turns in a row of which every call was refused; a model that is lost would go on until no round is left."""
 MAX_DOCUMENT_CHARACTERS = 50_000
 """Of a document that is read whole."""
 
@@ -69,17 +71,23 @@ class React:
 
     def __call__(self, episode: Episode) -> str | None:
         """The exact answer, or the whole final reply where it names none. Raises Stop: `rounds`, `malformed` after the
-        turns that the model was told of."""
+        turns that the model was told of, or MOST_FRUITLESS turns in a row."""
         tools = (SEARCH, GET_DOCUMENT) if self.reads else (SEARCH,)
         messages: list[Turn] = list(episode.settings.prompt.render_query(episode.topic.text))
         ids: set[str] = set()
+        fruitless = 0
         while True:
             reply = episode.ask(messages, tools=tools)
             said = (without_thinking(reply.text) or "").strip()[:MAX_TURN_CHARACTERS]
             if reply.tool_calls:
                 if episode.spent:
                     raise Stop("rounds")
+                troubles, searches = episode.troubles.total(), len(episode.queries)
                 messages += _called(episode, reply, said, tools, ids)
+                refused = episode.troubles.total() - troubles >= len(reply.tool_calls)
+                fruitless = fruitless + 1 if refused and len(episode.queries) == searches else 0
+                if fruitless == MOST_FRUITLESS:
+                    raise Stop("malformed")
                 continue
             fault = _fault(episode, reply, said)
             if not fault:

@@ -39,6 +39,7 @@ _ASKED = re.compile(r"^[ \t>*_`#-]*(command|done)[ \t*_`]*:[ \t*_]*(.*)$", re.IG
 _FENCE = re.compile(r"(?:```[a-z]*)?", re.IGNORECASE)
 _BELOW = re.compile(r"\s*(?:```[a-z]*\s*\n)?\s*([^\n]+)", re.IGNORECASE)
 _NAMED = re.compile(r"(?:\s*[0-9]+[\s:-])?(?:(?:\./)?[0-9]{3}/[0-9]{3}\.txt[:-])?(?:[0-9]+[:-]){0,2}@([^\s@]+)@")
+_TICKS = re.compile(r"(?<!`)`{1,3}\Z")
 _CUT = "…"
 _NO_COMMAND = "This is no command. Write one line that begins with `Command: `, or one that begins with `Done: `."
 
@@ -46,15 +47,16 @@ _NO_COMMAND = "This is no command. Write one line that begins with `Command: `, 
 @dataclass(frozen=True, slots=True)
 class ShellAgent:
     """A Conversation. `folder` has the exports of the indexes, by default in sira's cache; `tools` are the programs of
-    this machine unless some are given."""
+    this machine unless some are given. `progress`: a bar while an export is written."""
 
     folder: Path | None = None
     tools: Toolbox | None = None
     limits: Limits = field(default_factory=Limits)
+    progress: bool = True
 
     def __call__(self, episode: Episode) -> str | None:
         """One topic; what the model says when it is done. Raises Stop, with what was found until then."""
-        files = export(episode.index, self.folder or cache_folder() / "exports", "passages")
+        files = export(episode.index, self.folder or cache_folder() / "exports", "passages", progress=self.progress)
         tools = self.tools or toolbox()
         found = Found(episode, files)
         episode.found = Ranking()
@@ -102,9 +104,10 @@ def asked(text: str, tools: Toolbox) -> tuple[str, str, str]:
         if kind == "command" and _FENCE.fullmatch(rest) and (below := _BELOW.match(text, end)):
             rest, end = below[1].strip(), below.end(1)
         return text[:end], kind, _bare(rest) if kind == "command" else rest
-    for line in re.finditer(r"^(?:\$ |`{1,3})?([^\n]+?)`{0,3}[ \t]*$", text, re.MULTILINE):
-        if line[1].split(maxsplit=1)[:1] and line[1].split(maxsplit=1)[0] in tools.programs and " " in line[1].strip():
-            return text[: line.end()], "command", line[1].strip()
+    for line in re.finditer(r"^(?:\$ |`{1,3})?([^\n]+)$", text, re.MULTILINE):
+        command = _TICKS.sub("", line[1].strip())
+        if " " in command and command.split(maxsplit=1)[0] in tools.programs:
+            return text[: line.end()], "command", command
     return text, "nothing", ""
 
 

@@ -31,9 +31,10 @@ AGENTS: Mapping[str, tuple[AgentMethod, Conversation]] = {
 """By kind."""
 
 
-def conversation(kind: str, exports: Path | None = None) -> Conversation:
-    """Of a kind of the table; agents that read documents as files keep these in `exports`."""
+def conversation(kind: str, exports: Path | None = None, *, progress: bool = True) -> Conversation:
+    """Of a kind of the table; agents that read documents as files keep these in `exports`, and write them with a bar
+    where `progress` says so."""
     _, converse = AGENTS[kind]
-    if exports is not None and isinstance(converse, GrepRag | ShellAgent):
-        return replace(converse, folder=exports)
+    if isinstance(converse, GrepRag | ShellAgent):
+        return replace(converse, folder=exports, progress=progress)
     return converse

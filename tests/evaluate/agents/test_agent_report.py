@@ -230,3 +230,24 @@ def test_half_a_surrogate_pair_stops_nothing(report: Report, tmp_path: Path) -> 
     assert "the TREC run lacks ids" in err
     assert read_run(run / "surfaced" / "run.trec").rankings["q1"].docids == ("b",)
     assert "\\ud83d" in (run / "report.html").read_text()
+
+
+def test_the_manifest_says_how_labels_count_and_an_option_says_otherwise(report: Report, tmp_path: Path) -> None:
+    run = write_run(tmp_path / "run", [trajectory("q1", surfaced=["a", "b"])])
+    write_qrels(tmp_path / "graded.qrels", {"q1": {"a": 1, "b": 2}})
+    labels = ("--evidence", tmp_path / "graded.qrels", "--json")
+
+    def settings(*more: object) -> tuple[int, str, int]:
+        _, out, _ = report(run, *labels, *more)
+        figures = json.loads(out)
+        return (*(figures["settings"][name] for name in ("level", "gain")),
+                figures["runs"][0]["recall"]["evidence"]["surfaced"]["labels"])  # fmt: skip
+
+    assert settings() == (1, "exponential", 2)
+    manifest = {"metric_semantics": {"gain": "linear", "recall_level": 2}}
+    (run / "benchmark_manifest_snapshot.json").write_text(json.dumps(manifest))
+    assert settings() == (2, "linear", 1)
+    assert settings("--level", 1, "--gain", "exponential") == (1, "exponential", 2)
+    for odd in ({"gain": "big", "recall_level": 0}, {"recall_level": True}, ["linear"]):
+        (run / "benchmark_manifest_snapshot.json").write_text(json.dumps({"metric_semantics": odd}))
+        assert settings() == (1, "exponential", 2)

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import shutil
+import time
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sira.errors import EnvironmentFault
@@ -109,6 +110,7 @@ def test_ripgrep_and_python_find_the_same(letters: Export, pattern: str) -> None
 
 
 @needs_rg
+@settings(deadline=None)  # it starts a program
 @given(st.lists(WORDS, min_size=1, max_size=30), st.lists(WORDS, min_size=1, max_size=10))
 def test_ripgrep_and_python_find_the_same_in_any_text(
     tmp_path_factory: pytest.TempPathFactory, texts: list[str], patterns: list[str]
@@ -135,6 +137,18 @@ def test_a_program_that_is_no_ripgrep_is_told(letters: Export, tmp_path: Path) -
 
 
 # Ranking
+
+
+@pytest.mark.parametrize("text", [" " * 200_000, "\t" * 200_000 + "y", "-" * 200_000, "1" + " " * 200_000])
+def test_an_endless_reply_is_read_at_once(text: str) -> None:
+    began = time.perf_counter()
+    read_patterns(text, Finish.STOP, 100)
+    assert time.perf_counter() - began < 5  # growing with the square it takes an hour
+
+
+def test_only_the_mark_before_a_pattern_is_taken_off() -> None:
+    reply = "- kiln - wash\n2. carbon 14 - dated\nslip * cast"
+    assert read_patterns(reply, Finish.STOP, 100).kept == ("kiln - wash", "carbon 14 - dated", "slip * cast")
 
 
 def test_jaccard_is_of_the_sets() -> None:

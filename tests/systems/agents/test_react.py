@@ -186,6 +186,16 @@ def test_a_reply_in_no_form_is_the_answer_as_it_stands(
     assert (note["stop"], note["answer"], note["confidence"]) == ("answered", "It is 1000 degrees.", None)
 
 
+def test_a_model_whose_calls_are_all_refused_is_stopped(
+    server: ScriptedServer, generator: Generator, index: Index
+) -> None:
+    wrong, right = ("x", "google", {"query": "raku"}), ("y", "search", {"query": "raku"})
+    server.script = [calls(wrong)] * 9 + [calls(wrong, right)] + [calls(wrong, right)] * 10 + [says(FINAL)]
+    answer = agent_of("react", generator).answer(TOPIC, index, 10)
+    assert (note_of(answer)["stop"], answer.llm_calls, answer.searches) == ("malformed", 20, 1)
+    assert answer.ranking.docids
+
+
 def test_rounds_bound_calls_and_searches(server: ScriptedServer, generator: Generator, index: Index) -> None:
     many = [[("x", "search", {"query": f"raku {turn} {call}"}) for call in range(3)] for turn in range(3)]
     server.script = [calls(*turn) for turn in many]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 import sys
+import time
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -79,6 +80,13 @@ def test_what_a_reply_asks_for(text: str, kind: str, command: str) -> None:
     assert (found, rest) == (kind, command)
     assert text.endswith(said) or text.startswith(said) or said in text
     assert "fake" not in said
+
+
+@pytest.mark.parametrize("text", ["x" + "\t" * 200_000 + "y", "`" * 200_000, " " * 200_000 + "rg a"])
+def test_an_endless_reply_is_read_at_once(text: str) -> None:
+    began = time.perf_counter()
+    asked(text, Toolbox({"rg": "/bin/true"}))
+    assert time.perf_counter() - began < 5  # growing with the square it takes minutes
 
 
 # Whole topics
