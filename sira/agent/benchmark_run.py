@@ -3,27 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from contextlib import AbstractContextManager, ExitStack, closing, nullcontext
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
-from sira import __version__
 from sira.agent.backend import Backend
 from sira.agent.benchmark import Setup
 from sira.agent.benchmark_files import server_of
 from sira.agent.benchmark_inputs import Inputs, Labels
-from sira.agent.budget_rates import Rates
 from sira.agent.prompting import CallForm
-from sira.agent.run_folder import RunFolder, questions_facts
-from sira.agent.runs import RunOptions, RunReport, Watcher, run_questions
-from sira.agent.runs_job import AgentJob, Equipment, episodes, source_facts, told
-from sira.errors import InputError
-from sira.folders import owned
-from sira.llm import ModelSettings, open_generator
-from sira.llm.cache import CachedGenerator, known_identity, open_cached
-from sira.llm.prices import price_of
-from sira.llm.settings import read_model
+from sira.agent.run_folder import RunFolder
+from sira.agent.runs import RunReport, Watcher
+from sira.agent.runs_job import AgentJob
+from sira.agent.runs_open import Manner, open_run
+from sira.llm import ModelSettings
 from sira.lucene.reader import Index
 from sira.prompts import load_prompt
 from sira.records import Qrels, Topic
@@ -42,36 +36,6 @@ class ModelUse:
     calls: CallForm = "native"
     max_tokens: int | None = None
     on_overflow: Literal["stop", "drop"] = "stop"
-    cached: bool = True
-
-
-@dataclass(frozen=True, slots=True)
-class Manner:
-    """How the questions are worked on, without a say in what comes out."""
-
-    options: RunOptions
-    requests_per_minute: int | None = None
-    tokens_per_minute: int | None = None
-
-    def to_json(self) -> dict[str, Any]:
-        return {
-            "concurrency": self.options.concurrency,
-            "attempts": self.options.attempts,
-            "retry": sorted(self.options.retry),
-            "requests_per_minute": self.requests_per_minute,
-            "tokens_per_minute": self.tokens_per_minute,
-        }
-
-
-def agent_model(spec: str, setup: Setup) -> ModelSettings:
-    """The model of `--llm`. Raises InputError for one that holds no conversations with tools, and for a bound on the
-    price where it is not known."""
-    model = read_model(spec)
-    if model.backend not in ("openai", "local"):
-        raise InputError(f"{spec}: backend {model.backend!r} holds no conversations with tools: choose openai or local")
-    if setup.limits.price is not None and price_of(model) is None:
-        raise InputError(f"budget.price: the price of {model.model or spec!r} is not known: give it in [model.price]")
-    return model
 
 
 def job_of(inputs: Inputs, setup: Setup, model: ModelUse) -> AgentJob:
@@ -112,42 +76,21 @@ def run_benchmark(
     explicit: Labels,
     manner: Manner,
     watch: Watch,
-) -> tuple[RunReport, Labels]:
+) -> RunReport:
     """Work on the questions that the folder has no finished trajectory of, as `sira agent` does.
 
     `run.json` names judgments and answers with their hashes, for `sira judge` and `sira report`. Raises InputError
     where the folder is of another run, and as `run_questions`.
     """
-    folder = RunFolder(out)
-    labels = inputs.labels(explicit, folder.manifest(), out)
-    job = job_of(inputs, setup, model)
-    rates = Rates(manner.requests_per_minute, manner.tokens_per_minute)
-    with ExitStack() as held:
-        held.enter_context(owned(out))
-        generator = open_cached(job.model, out / REPLIES if inputs.file.table.private else None)
-        if not model.cached:
-            sampling, known = job.model.sampling(), known_identity(job.model)
-            generator = CachedGenerator(lambda: open_generator(job.model), known, sampling, None)
-        held.enter_context(closing(generator))
-        name, place = _named(source)
-        equipment = Equipment(generator, source, name, rates)
-        settings = {"variant": setup.variant} | job.settings_json(generator.identity, source_facts(job, source))
-        manifest: dict[str, Any] = {"sira": __version__, "questions": questions_facts(questions), "index": name}
-        manifest |= {"how": manner.to_json(), "settings": settings, "told": told(job, source)}
+    labels = inputs.labels(explicit, RunFolder(out).manifest(), out)
+    own = out / REPLIES if inputs.file.table.private else None
+    with open_run(job_of(inputs, setup, model), source, out, manner, replies=own) as run:
+        place = str(source.path.resolve()) if isinstance(source, Index) else str(source.facts.get("search_url", ""))
         # Begun before judgments are written, so that a folder of another run stays as it is.
-        folder.begin(manifest | inputs.manifest(labels, setup, place, out))
+        run.begin(questions, inputs.manifest(labels, setup, place, out), variant=setup.variant)
         kept = inputs.kept(labels, out)
         if kept != labels:
-            folder.begin(manifest | inputs.manifest(kept, setup, place, out))
+            run.begin(questions, inputs.manifest(kept, setup, place, out), variant=setup.variant)
         judged = inputs.judgments(kept)
         with watch(len(questions), next(iter(judged.values()), None)) as watcher:
-            report = run_questions(questions, episodes(job, equipment, out), folder, manner.options, watcher)
-    return report, kept
-
-
-def _named(source: Index | Backend) -> tuple[str, str]:
-    """The name for the record, and where it is."""
-    if isinstance(source, Index):
-        path = source.path.resolve()
-        return path.name, str(path)
-    return "server", str(source.facts.get("search_url", "server"))
+            return run.work(questions, watcher)

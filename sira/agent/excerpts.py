@@ -163,7 +163,7 @@ def _best(marks: Sequence[Mark], worth: Mapping[int, float], characters: int) ->
     """The stretch of marks, at most `characters` long, whose distinct clauses are worth most; of equals the shortest,
     whose words stand together, then the first."""
     best, length, found = 0.0, 0, None
-    useful = [mark for mark in marks if any(place in worth for place in mark.clauses)]
+    useful = [mark for mark in marks if not worth.keys().isdisjoint(mark.clauses)]
     counts: dict[int, int] = {}
     value = 0.0
     first = 0

@@ -95,8 +95,9 @@ class HttpBackend:
             answer = self._ask(
                 "search", self._search_url, asked | ({} if offset is None else {"offset": offset}), _SearchAnswer
             )
-            hits |= {hit.docid: hit for hit in answer.hits if hit.docid not in hits}
-            if not answer.hasMore or not answer.hits or answer.nextOffset is None:
+            new = {hit.docid: hit for hit in answer.hits if hit.docid not in hits}
+            hits |= new
+            if not answer.hasMore or not new or answer.nextOffset is None:  # the same hits again would never end
                 break
             if offset is not None and answer.nextOffset <= offset:
                 raise _invalid("search", "nextOffset does not grow")
@@ -110,7 +111,7 @@ class HttpBackend:
 
     def _document(self, docid: str) -> Document | None:
         parts: list[str] = []
-        offset = 1
+        offset, letters = 1, 0
         while True:
             asked = {"docid": docid, "offset": offset, "limit": READ_LINES}
             answer = self._ask("readDocument", self._read_url, asked, _ReadAnswer)
@@ -119,6 +120,9 @@ class HttpBackend:
             if answer.text is None or answer.truncated is None:
                 raise _invalid("readDocument", "a found document has text and truncated")
             parts.append(answer.text)
+            letters += len(answer.text)
+            if letters > MAX_BYTES or (answer.truncated and not answer.text):
+                raise _invalid("readDocument", f"more than {MAX_BYTES} characters, or parts without text, have no end")
             if not answer.truncated:
                 break
             if answer.nextOffset is None or answer.nextOffset <= offset:

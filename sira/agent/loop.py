@@ -12,24 +12,16 @@ from sira.agent.base import Failure, StopReason, ToolBox, ToolResult
 from sira.agent.budget import Budget
 from sira.agent.budget_rates import Rates, estimated_tokens
 from sira.agent.clock import Cancelled, Clock, Overdue, SystemClock, Worker, in_time
+from sira.agent.conversation import Conversation
+from sira.agent.loop_calls import left_out_note, taken
 from sira.agent.loop_settings import EpisodeSettings, Sink
 from sira.agent.loop_tools import ToolCaller
-from sira.agent.prompting import (
-    ASK_AGAIN,
-    BLOCKED,
-    DROPPED,
-    STEER,
-    harmless,
-    opening,
-    split_calls,
-    split_thinking,
-    tool_results,
-)
+from sira.agent.prompting import ASK_AGAIN, BLOCKED, STEER, harmless, opening, split_calls, split_thinking
 from sira.agent.prompting_schema import turn_schema
 from sira.agent.trajectory import Recorder, Span, Trajectory
 from sira.errors import EnvironmentFault, IndexFault, InputError, SiraError
 from sira.llm.base import Finish, Generator, Reply, Request
-from sira.records import Message, ToolCall, ToolTurn, Topic, Turn
+from sira.records import ToolCall, Topic
 
 _LATE_S = 0.05
 """A call that failed within this time of the deadline failed by it."""
@@ -93,16 +85,16 @@ class _Episode:
     cancelled: Callable[[], bool]
     rates: Rates
 
-    turns: list[Turn] = field(default_factory=list[Turn])
-    outputs: list[int] = field(default_factory=list[int])
-    """Where in `turns` outputs of tools stand that were not dropped."""
+    conversation: Conversation = field(default_factory=Conversation)
     recorder: Recorder = field(init=False)
     model_thread: Worker = field(init=False)
     caller: ToolCaller = field(init=False)
     span: Span = field(init=False)
     """Of the last call of the model."""
-    steered: bool = False
+    steered: StopReason | None = None
+    """The bound for which the model was told to answer."""
     blocked: bool = False
+    blocked_turns: int = 0
 
     def __post_init__(self) -> None:
         provenance = {**self.settings.provenance, "budget": self.settings.limits.to_json()}
@@ -115,7 +107,8 @@ class _Episode:
         text: str | None = None
         fault: Exception | None = None
         try:
-            self.turns = opening(self.settings.prompt, self.question.text, self.tools.tools, self.settings.calls)
+            began = opening(self.settings.prompt, self.question.text, self.tools.tools, self.settings.calls)
+            self.conversation = Conversation(began)
             self.note()
             stop, text = self.converse()
         except Overdue:
@@ -156,7 +149,7 @@ class _Episode:
         while True:
             if (exhausted := self.budget.exhausted()) is not None:
                 return exhausted, None
-            if not self.steered and (cause := self.budget.to_steer()) is not None:
+            if self.steered is None and (cause := self.budget.to_steer()) is not None:
                 self.steer(cause)
             reply = self.ask()
             if reply.finish is Finish.TOO_LONG:
@@ -174,10 +167,12 @@ class _Episode:
                 self.recorder.error(reply.detail or "the model refused")
                 return StopReason.REFUSED, None
             if calls:
-                if self.steered and is_whole(text):  # its calls would be blocked
+                if self.steered is not None and is_whole(text):  # its calls would be blocked
                     return StopReason.ANSWERED, text
                 self.carry_out(calls, text, reply)
                 asked_again = False
+                if self.steered is not None and self.is_deaf():
+                    return self.steered, None
             elif reply.finish is Finish.LENGTH:
                 if is_whole(text):
                     return StopReason.ANSWERED, text
@@ -196,7 +191,7 @@ class _Episode:
     def ask(self) -> Reply:
         """The model's reply to the conversation so far. Raises Overdue, Cancelled, and what the model raises."""
         begun, deadline = self.budget.elapsed_s, self.budget.deadline
-        admission = self.rates.admit(estimated_tokens(self.turns), deadline, self.cancelled)
+        admission = self.rates.admit(estimated_tokens(self.conversation.turns), deadline, self.cancelled)
         waiting_s = self.budget.elapsed_s - begun
         left = self.budget.remaining_s
         if left is not None and left <= 0:
@@ -204,10 +199,10 @@ class _Episode:
         form = self.settings.calls
         request = Request(
             self.question.qid,
-            tuple(self.turns),
+            tuple(self.conversation.turns),
             self.settings.max_tokens,
             self.settings.seed,
-            turn_schema(self.tools.tools, answer_only=self.steered) if form == "schema" else None,
+            turn_schema(self.tools.tools, answer_only=self.steered is not None) if form == "schema" else None,
             tools=self.tools.tools if form in ("native", "any") else (),
             timeout_s=left,
         )
@@ -243,47 +238,55 @@ class _Episode:
             self.recorder.text(text, self.span, reply.usage)
         return text, calls
 
+    def check(self) -> None:
+        """Raises Overdue and Cancelled: what needs no waiting has an end, too."""
+        if self.cancelled():
+            raise Cancelled
+        if self.budget.deadline is not None and self.clock.now() >= self.budget.deadline:
+            raise Overdue
+
     def is_late(self) -> bool:
         left = self.budget.remaining_s
         return left is not None and left <= _LATE_S
 
     def tell(self, kind: str, text: str, **more: Any) -> None:
-        """A user turn of ours; behind another one it joins it, since many chat templates refuse two in a row."""
-        last = self.turns[-1]
-        if last.role == "user" and len(self.turns) - 1 not in self.outputs:
-            self.turns[-1] = last._replace(content=f"{last.content}\n\n{text}")
-        else:
-            self.turns.append(Message("user", text))
+        """A user turn of ours, into the conversation and the record."""
+        self.conversation.tell(text)
         self.recorder.told(kind, text, self.budget.elapsed_s, **more)
 
     def steer(self, cause: StopReason) -> None:
-        self.steered = self.blocked = True
+        self.steered, self.blocked = cause, True
         self.tell("steer", STEER, cause=cause.value)
         self.note()
 
+    def is_deaf(self) -> bool:
+        """Whether the model has called tools that are blocked as many turns as it may; counts this one."""
+        self.blocked_turns += 1
+        most = self.settings.blocked_turns
+        return most is not None and self.blocked_turns >= most
+
     def drop_outputs(self) -> bool:
         """Whether outputs were left to drop: the older half of them is gone now."""
-        gone = self.outputs[: (len(self.outputs) + 1) // 2]
-        if not gone:
-            return False
-        self.outputs = self.outputs[len(gone) :]
-        for at in gone:
-            turn = self.turns[at]
-            self.turns[at] = turn._replace(content=DROPPED)
-        said = f"Outputs of tools removed from the conversation, which did not fit the context: {len(gone)}"
-        self.recorder.told("note", said, self.budget.elapsed_s)
-        self.note()
-        return True
+        gone = self.conversation.drop_outputs()
+        if gone:
+            said = f"Outputs of tools removed from the conversation, which did not fit the context: {gone}"
+            self.recorder.told("note", said, self.budget.elapsed_s)
+            self.note()
+        return gone > 0
 
     # The tools
 
     def carry_out(self, calls: tuple[ToolCall, ...], text: str, reply: Reply) -> None:
-        """Carry the calls out in order, and put them and their outputs into the conversation."""
+        """Carry the calls out in order, and put them and their outputs into the conversation.
+
+        Raises Overdue and Cancelled between any two of them.
+        """
         native = bool(reply.tool_calls)
-        said = split_thinking(reply.text)[1]
-        self.turns.append(ToolTurn("assistant", text, calls) if native else Message("assistant", said))
-        answered: list[str] = []
-        for call in calls:
+        carried, outputs = taken(calls), list[str]()
+        if native:
+            self.conversation.asked(text, carried)
+        for call in carried:
+            self.check()
             if not self.blocked and self.budget.to_steer(time_alone=True) is not None:
                 self.blocked = True
             started = self.budget.elapsed_s
@@ -292,14 +295,14 @@ class _Episode:
             else:
                 result = self.caller.call(call, self.budget.deadline, self.cancelled, self.recorder.error)
             output = harmless(result.text)
+            if call is carried[-1] and len(calls) > len(carried):
+                output = f"{output}\n\n{left_out_note(len(calls) - len(carried))}"
             if self.settings.show_budget and (line := self.budget.status_line()):
                 output = f"{output}\n\n{line}"
             self.recorder.tool(call, result, output, Span(started, self.budget.elapsed_s - started))
             if native:
-                self.outputs.append(len(self.turns))
-                self.turns.append(ToolTurn("tool", output, tool_call_id=call.id))
-            answered.append(output)
+                self.conversation.answer(output, call)
+            outputs.append(output)
             self.note()
         if not native:
-            self.outputs.append(len(self.turns))
-            self.turns.append(Message("user", tool_results(answered)))
+            self.conversation.asked_in_text(split_thinking(reply.text)[1], outputs)

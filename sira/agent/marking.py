@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from itertools import chain
 from threading import Lock
 from weakref import WeakKeyDictionary
 
@@ -22,8 +23,8 @@ class KnownWords:
         self._words: dict[str, set[str]] = {}
         self._lock = Lock()
 
-    def know(self, words: Iterable[str], analyze: Callable[[Sequence[str]], list[list[str]]]) -> None:
-        new = sorted(word for word in words if word not in self.terms)
+    def know(self, words: set[str], analyze: Callable[[Sequence[str]], list[list[str]]]) -> None:
+        new = sorted(words.difference(self.terms))
         if not new:
             return
         analysed = analyze(new)
@@ -62,22 +63,23 @@ class QuickMarker(Marker):
 
     def terms(self, words: Sequence[str]) -> list[str]:
         """The analysed terms of words that are known."""
-        known = self._terms
-        return [term for word in words for term in known[word]]
+        return list(chain.from_iterable(map(self._terms.__getitem__, words)))
 
     def marks_of(self, text: str, words: Sequence[str]) -> list[Mark]:
         """The marks of a text with its words, which are known; the same as `marks`."""
         if self._phrases:
             return self.marks(text)
         found: list[Mark] = []
-        matches, find, place = self._matches, text.find, 0
-        if matches.keys().isdisjoint(words):
-            return found
-        for word in words:
-            place = find(word, place)  # between two words there is nothing that could begin one
-            if word in matches:
-                found += [Mark(place + mark.start, place + mark.end, mark.clauses) for mark in matches[word]]
-            place += len(word)
+        matches, place, next_word = self._matches, 0, 0
+        for number in [number for number, word in enumerate(words) if word in matches]:
+            word = words[number]
+            # The word may also stand inside the ones that are skipped; between two words there is none.
+            inside = " ".join(words[next_word:number]).count(word)
+            for _ in range(inside):
+                place = text.index(word, place) + len(word)
+            place = text.index(word, place)
+            found += [Mark(place + mark.start, place + mark.end, mark.clauses) for mark in matches[word]]
+            place, next_word = place + len(word), number + 1
         return found
 
 

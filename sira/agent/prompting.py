@@ -12,7 +12,7 @@ import hashlib
 import json
 import re
 from collections.abc import Iterator, Sequence
-from typing import Any, Literal, cast, get_args
+from typing import Any, Literal, cast
 
 from sira.agent.prompting_schema import FORM_TEXT, read_turn
 from sira.llm.base import Tool
@@ -21,7 +21,6 @@ from sira.prompts import Prompt, enclosed
 from sira.records import Message, ToolCall, Turn
 
 CallForm = Literal["native", "tagged", "fenced", "any", "schema"]
-CALL_FORMS: tuple[CallForm, ...] = get_args(CallForm)
 
 STEER = (
     "Your budget is nearly used up, and the tools are blocked from now on. Call none of them. Write your final answer "

@@ -33,11 +33,11 @@ def chosen(questions: Sequence[Topic], qids: Sequence[str], place: str) -> list[
     is not there."""
     if not qids:
         return list(questions)
-    known = {question.qid for question in questions}
+    known, wanted = {question.qid for question in questions}, set(qids)
     absent = next((qid for qid in qids if qid not in known), None)
     if absent is not None:
         raise InputError(f"{place}: there is no question {absent!r} among its {len(known)}")
-    return [question for question in questions if question.qid in set(qids)]
+    return [question for question in questions if question.qid in wanted]
 
 
 def shard(questions: Sequence[Topic], number: int, count: int) -> list[Topic]:

@@ -6,6 +6,7 @@ holds it (`sira.folders.owned`).
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 import logging
@@ -69,13 +70,21 @@ class TrajectoryFile:
         self._temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
 
     def __call__(self, recorder: Recorder) -> None:
-        # A lone surrogate becomes the escape that JSON has for it.
-        with self._temporary.open("w", encoding="utf-8", errors="backslashreplace", newline="\n") as stream:
-            stream.writelines(recorder.pieces())
-            if recorder.stop_reason is not None:
-                stream.flush()
-                os.fsync(stream.fileno())
-        self._temporary.replace(self._path)
+        """Raises OSError naming the file where it cannot be written: the one before stands, and nothing beside it."""
+        try:
+            # A lone surrogate becomes the escape that JSON has for it.
+            with self._temporary.open("w", encoding="utf-8", errors="backslashreplace", newline="\n") as stream:
+                stream.writelines(recorder.pieces())
+                if recorder.stop_reason is not None:
+                    stream.flush()
+                    os.fsync(stream.fileno())
+            self._temporary.replace(self._path)
+        except OSError as error:
+            with contextlib.suppress(OSError):
+                self._temporary.unlink(missing_ok=True)
+            if error.filename is None:  # a full disk names none
+                error.filename = str(self._path)
+            raise
 
 
 class RunFolder:
@@ -127,7 +136,7 @@ class RunFolder:
         """The trajectory of a question that needs no more work; None where it has none, where it was running or
         cancelled, or ended for a reason in `again`.
 
-        Raises InputError where the file is that of another question.
+        Raises InputError where the file is that of another question, whose text it does not tell: it may be private.
         """
         path = self.file_of(question.qid)
         data = read_object(path)
@@ -139,8 +148,7 @@ class RunFolder:
         asked: Any = cast("dict[str, Any]", metadata).get("query") if isinstance(metadata, dict) else None
         if data.get("query_id") != question.qid or asked != question.text:
             raise InputError(
-                f"{path}: is the trajectory of another question ({str(asked)[:60]!r}) than {question.qid!r} is now: "
-                "give another folder"
+                f"{path}: is the trajectory of another question than {question.qid!r} is now: give another folder"
             )
         stop: Any = data.get("stop_reason")
         return None if stop in (None, StopReason.CANCELLED, *again) else data

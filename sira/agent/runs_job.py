@@ -13,10 +13,10 @@ from sira.agent.budget import Difficulty, Limits
 from sira.agent.budget_rates import Rates
 from sira.agent.controller import Controller
 from sira.agent.loop import run_episode
-from sira.agent.loop_settings import EpisodeSettings, Sink
+from sira.agent.loop_settings import BLOCKED_TURNS, EpisodeSettings, Sink
 from sira.agent.prompting import BLOCKED, STEER, CallForm, opening, texts_digest
 from sira.agent.runs import Episode
-from sira.agent.settings import SIRA, ToolSettings
+from sira.agent.settings import PI_SERINI, SIRA, ToolSettings
 from sira.agent.trajectory import Trajectory
 from sira.errors import InputError
 from sira.llm import Generator, ModelSettings
@@ -49,6 +49,11 @@ class AgentJob:
     benchmark_id: str | None = None
     query_set_id: str | None = None
 
+    @property
+    def blocked_turns(self) -> int | None:
+        """Pi-Serini's tools let a model call on until its time is up."""
+        return None if self.tools.profile == PI_SERINI.profile else BLOCKED_TURNS
+
     def settings_json(self, identity: Mapping[str, Any], facts: Mapping[str, Any]) -> dict[str, Any]:
         """What a run refuses to go on with when it changes. `facts` are those of the backend."""
         return {
@@ -62,6 +67,7 @@ class AgentJob:
             "on_overflow": self.on_overflow,
             "show_budget": self.show_budget,
             "tool_timeout_s": self.tool_timeout_s,
+            "blocked_turns": self.blocked_turns,
             "budget": self.limits.to_json(),
             "difficulty": None if self.difficulty is None else asdict(self.difficulty),
             "tools": dict(self.tools.to_json()),
@@ -137,6 +143,7 @@ def episodes(job: AgentJob, equipment: Equipment, output_dir: Path | None = None
         on_overflow=job.on_overflow,
         show_budget=job.show_budget,
         tool_timeout_s=job.tool_timeout_s,
+        blocked_turns=job.blocked_turns,
         price=price_of(job.model),
         metadata={
             "benchmark_id": job.benchmark_id,

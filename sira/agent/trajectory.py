@@ -20,6 +20,8 @@ from sira.agent.trajectory_parts import BROWSE, READ, SEARCH, arguments_of, read
 from sira.llm.base import Usage
 from sira.records import ToolCall, Topic
 
+_NAME_CHARACTERS = 200
+"""Of a tool that there is not, as a model may call it."""
 RUNNING, COMPLETED, TIMEOUT, FAILED = "running", "completed", "timeout", "failed"
 
 
@@ -119,21 +121,21 @@ class Recorder:
 
     def tool(self, call: ToolCall, result: ToolResult, output: str, span: Span) -> None:
         """`output` is what the model reads."""
-        arguments = arguments_of(call.arguments)
+        arguments, name = arguments_of(call.arguments), call.name[:_NAME_CHARACTERS]
         failure = None if result.failure is None else result.failure.value
         self._add(
             {
-                "type": "tool_call", "tool_name": call.name, "arguments": arguments, "output": output,
+                "type": "tool_call", "tool_name": name, "arguments": arguments, "output": output,
                 "details": dict(result.details), "failure": failure, "id": call.id, **span.to_json(),
             }
         )  # fmt: skip
-        self._count(call.name)
-        self.last_step = call.name
+        self._count(name)
+        self.last_step = name
         if result.failure is None:
-            self._see(call.name, arguments, result.details)
+            self._see(name, arguments, result.details)
         elif result.failure is not Failure.BLOCKED:
             self._failures += 1
-            self._add({"type": "failure", "tool_name": call.name, "failure": failure, "output": result.text})
+            self._add({"type": "failure", "tool_name": name, "failure": failure, "output": result.text})
 
     def error(self, text: str) -> None:
         self._errors.append(text)

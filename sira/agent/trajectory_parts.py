@@ -7,11 +7,14 @@ import math
 from collections.abc import Mapping
 from typing import Any, cast
 
+from sira.agent.arguments import MAX_CHARACTERS
 from sira.llm.base import Usage
 
 SEARCH, BROWSE, READ = "search", "read_search_results", "read_document"
 FIRST_PAGE = 5
 """Hits that a search is taken to have shown where its details do not say."""
+
+_KEPT_CHARACTERS = 1000
 
 
 def seen_docids(tool: str, details: Mapping[str, Any]) -> tuple[tuple[str, ...], tuple[str, ...]]:
@@ -61,7 +64,10 @@ def _strings(value: object) -> tuple[str, ...]:
 
 
 def arguments_of(text: str) -> object:
-    """The arguments of a call as an object, or the text where it is none."""
+    """The arguments of a call as an object, or the text where it is none; of a text that no tool reads the beginning,
+    since the file is written again after each step."""
+    if len(text) > MAX_CHARACTERS:
+        return f"{text[:_KEPT_CHARACTERS]}… ({len(text):,} characters)"
     try:
         data: Any = json.loads(text)
     except (ValueError, RecursionError):

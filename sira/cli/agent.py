@@ -5,9 +5,9 @@ from __future__ import annotations
 import argparse
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from sira.cli.agent_options import add_budget, add_model, add_run, job_of, options_of, questions_of, source_of
+from sira.cli.agent_options import add_budget, add_model, add_run, job_of, manner_of, questions_of, source_of
 from sira.cli.options import add_heap, refuse
 from sira.errors import InputError
 
@@ -42,7 +42,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_heap(parser)
     add_model(parser.add_argument_group("model and tools"))
     add_budget(parser.add_argument_group("budget of a question"))
-    add_run(parser.add_argument_group("the run"))
+    run = parser.add_argument_group("the run")
+    add_run(run)
+    run.add_argument("--qrels", type=Path, metavar="FILE", help="show the recall so far")
+    run.add_argument("--benchmark", metavar="ID", help="benchmark_id of the record")
+    run.add_argument("--query-set", metavar="ID", help="query_set_id of the record (the name of the file of questions)")
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -82,57 +86,17 @@ def _import(arguments: argparse.Namespace) -> int:
 
 
 def _run(arguments: argparse.Namespace) -> int:
-    from contextlib import ExitStack, closing
-
-    from sira import __version__
-    from sira.agent.budget_rates import Rates
-    from sira.agent.run_folder import RunFolder, questions_facts
-    from sira.agent.runs import run_questions
-    from sira.agent.runs_job import Equipment, episodes, source_facts, told
+    from sira.agent.runs_open import open_run
     from sira.agent.watch import watched
     from sira.corpora.trec import read_qrels
-    from sira.folders import owned
-    from sira.llm.cache import CachedGenerator, known_identity, open_cached
 
     questions, query_set = questions_of(arguments)
-    job = job_of(arguments, query_set)
-    options = options_of(arguments)
-    rates = Rates(arguments.requests_per_minute, arguments.tokens_per_minute)
+    job, manner = job_of(arguments, query_set), manner_of(arguments)
     qrels = None if arguments.qrels is None else read_qrels(arguments.qrels)
-    folder = RunFolder(arguments.out)
-    with ExitStack() as held:
-        source = held.enter_context(source_of(arguments))
-        held.enter_context(owned(arguments.out))
-        generator = open_cached(job.model)
-        if arguments.no_cache:
-            from sira.llm import open_generator
-
-            sampling, known = job.model.sampling(), known_identity(job.model)
-            generator = CachedGenerator(lambda: open_generator(job.model), known, sampling, None)
-        held.enter_context(closing(generator))
-        name = "server" if arguments.index == "-" else Path(arguments.index).resolve().name
-        equipment = Equipment(generator, source, name, rates)
-        settings = job.settings_json(generator.identity, source_facts(job, source))
-        manifest: dict[str, Any] = {
-            "sira": __version__,
-            "benchmark_id": job.benchmark_id,
-            "query_set_id": job.query_set_id,
-            "questions": questions_facts(questions),
-            "index": equipment.name,
-            "how": {
-                "concurrency": options.concurrency,
-                "attempts": options.attempts,
-                "retry": sorted(options.retry),
-                "requests_per_minute": arguments.requests_per_minute,
-                "tokens_per_minute": arguments.tokens_per_minute,
-            },
-            "settings": settings,
-            "told": told(job, source),
-        }
-        folder.begin(manifest)
-        work = episodes(job, equipment, arguments.out)
+    with source_of(arguments) as source, open_run(job, source, arguments.out, manner) as opened:
+        opened.begin(questions, {"benchmark_id": job.benchmark_id, "query_set_id": job.query_set_id})
         with watched(len(questions), arguments.watch, sys.stderr, qrels) as watcher:
-            report = run_questions(questions, work, folder, options, watcher)
+            report = opened.work(questions, watcher)
     files = report.stops.total()
     several = "trajectory" if files == 1 else "trajectories"
     print(f"{arguments.out}: {said(report)}; {arguments.out / 'run.json'} and {files} {several}")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import math
+from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from dataclasses import replace
 from pathlib import Path
@@ -15,8 +16,8 @@ from sira.errors import InputError
 if TYPE_CHECKING:
     from sira.agent.backend import Backend
     from sira.agent.budget import Limits
-    from sira.agent.runs import RunOptions
     from sira.agent.runs_job import AgentJob
+    from sira.agent.runs_open import Manner
     from sira.agent.settings import ToolSettings
     from sira.lucene.reader import Index
     from sira.records import Topic
@@ -28,6 +29,16 @@ def add_model(group: argparse._ArgumentGroup) -> None:  # pyright: ignore[report
     add = group.add_argument
     add("--llm", metavar="MODEL", help="`local`, or a TOML file with a [model] table")
     add("--prompt", default=PROMPT, metavar="NAME", help=f"its prompt ({PROMPT})")
+    add_replies(group)
+    add("--tools", default="sira", metavar="NAME", help="sira, pi-serini, or a TOML file with a [tools] table (sira)")
+    add("--depth", type=int, metavar="N", help="hits that a search caches, in place of the tools' 1000")
+    add("--k1", type=float, help="BM25's k1, in place of the tools'")
+    add("--b", type=float, help="BM25's b, in place of the tools'")
+
+
+def add_replies(group: argparse._ArgumentGroup) -> None:  # pyright: ignore[reportPrivateUsage]
+    """How the model is spoken to; of `sira benchmark` too."""
+    add = group.add_argument
     add(
         "--max-tokens",
         type=int,
@@ -38,13 +49,9 @@ def add_model(group: argparse._ArgumentGroup) -> None:  # pyright: ignore[report
         "--calls",
         choices=("native", "tagged", "fenced", "any", "schema"),
         default="native",
-        help="how it writes calls (native)",
+        help="how the model writes calls (native)",
     )
     add("--on-overflow", choices=("stop", "drop"), default="stop", help="conversation too long: stop, or drop outputs")
-    add("--tools", default="sira", metavar="NAME", help="sira, pi-serini, or a TOML file with a [tools] table (sira)")
-    add("--depth", type=int, metavar="N", help="hits that a search caches, in place of the tools' 1000")
-    add("--k1", type=float, help="BM25's k1, in place of the tools'")
-    add("--b", type=float, help="BM25's b, in place of the tools'")
 
 
 def add_budget(group: argparse._ArgumentGroup) -> None:  # pyright: ignore[reportPrivateUsage]
@@ -61,6 +68,7 @@ def add_budget(group: argparse._ArgumentGroup) -> None:  # pyright: ignore[repor
 
 
 def add_run(group: argparse._ArgumentGroup) -> None:  # pyright: ignore[reportPrivateUsage]
+    """How the questions are worked on; of `sira benchmark` too."""
     add = group.add_argument
     add("--concurrency", type=int, default=8, metavar="N", help="questions at once (8)")
     add("--requests-per-minute", type=int, metavar="N", help="of the model, all questions together")
@@ -68,15 +76,12 @@ def add_run(group: argparse._ArgumentGroup) -> None:  # pyright: ignore[reportPr
     add("--retry", default="error", metavar="REASONS", help="stop reasons to begin anew, a comma between (error)")
     add("--attempts", type=int, default=2, metavar="N", help="most times that a question is begun (2)")
     add("--no-cache", action="store_true", help="ask the model anew, whatever was asked before")
-    add("--qrels", type=Path, metavar="FILE", help="show the recall so far")
     add("--watch", choices=("auto", "live", "lines", "off"), default="auto", help="how progress is shown (auto)")
-    add("--benchmark", metavar="ID", help="benchmark_id of the record")
-    add("--query-set", metavar="ID", help="query_set_id of the record (the name of the file of questions)")
 
 
 def questions_of(arguments: argparse.Namespace) -> tuple[list[Topic], str | None]:
     """The questions asked for, and the name of their set."""
-    from sira.agent.questions import check_questions, chosen, read_questions, shard
+    from sira.agent.questions import check_questions, chosen, read_questions
     from sira.records import Topic
 
     if (arguments.query is None) == (not arguments.questions) or len(arguments.questions) > 1:
@@ -88,37 +93,30 @@ def questions_of(arguments: argparse.Namespace) -> tuple[list[Topic], str | None
         return questions, arguments.query_set
     (path,) = arguments.questions
     questions = chosen(read_questions(path), arguments.qid, str(path))
-    if arguments.shard is not None:
-        number, _, count = arguments.shard.partition("/")
-        if not (number.isdecimal() and count.isdecimal()):
-            raise InputError(f"--shard {arguments.shard}: give I/N, such as 1/4")
-        questions = shard(questions, int(number), int(count))
-    return questions, arguments.query_set or path.stem
+    return sharded(questions, arguments.shard), arguments.query_set or path.stem
+
+
+def sharded(questions: Sequence[Topic], text: str | None) -> list[Topic]:
+    """Those of `--shard I/N`; all where it is not given."""
+    from sira.agent.questions import shard
+
+    if text is None:
+        return list(questions)
+    number, _, count = text.partition("/")
+    if not (number.isdecimal() and count.isdecimal()):
+        raise InputError(f"--shard {text}: give I/N, such as 1/4")
+    return shard(questions, int(number), int(count))
 
 
 def job_of(arguments: argparse.Namespace, query_set: str | None) -> AgentJob:
     from sira.agent.budget import Difficulty
     from sira.agent.runs_job import AgentJob
-    from sira.llm.prices import price_of
-    from sira.llm.settings import read_model
+    from sira.agent.runs_open import agent_model
     from sira.prompts import load_prompt
 
-    if arguments.llm is None:
-        raise InputError("--llm: name the model: `local`, or a TOML file with a [model] table")
-    model = read_model(arguments.llm)
-    if model.backend not in ("openai", "local"):
-        served = "; serve the model, and give its address" if model.backend == "vllm" else ""
-        raise InputError(
-            f"{arguments.llm}: backend {model.backend!r} holds no conversations with tools: "
-            f"choose openai or local{served}"
-        )
     limits = _limits(arguments)
-    if limits.price is not None and price_of(model) is None:
-        raise InputError(
-            f"--price: the price of {model.model or arguments.llm!r} is not known: give it in [model.price]"
-        )
     return AgentJob(
-        model,
+        agent_model(named_model(arguments), limits),
         load_prompt(arguments.prompt, side="agent"),
         _tools(arguments),
         limits,
@@ -131,6 +129,12 @@ def job_of(arguments: argparse.Namespace, query_set: str | None) -> AgentJob:
         arguments.benchmark,
         query_set,
     )
+
+
+def named_model(arguments: argparse.Namespace) -> str:
+    if arguments.llm is None:
+        raise InputError("--llm: name the model: `local`, or a TOML file with a [model] table")
+    return arguments.llm
 
 
 def _limits(arguments: argparse.Namespace) -> Limits:
@@ -170,16 +174,18 @@ def _tools(arguments: argparse.Namespace) -> ToolSettings:
     return replace(tools, scoring=replace(tools.scoring, **scoring), **depth)
 
 
-def options_of(arguments: argparse.Namespace) -> RunOptions:
+def manner_of(arguments: argparse.Namespace) -> Manner:
     from sira.agent.base import StopReason
     from sira.agent.runs import RunOptions
+    from sira.agent.runs_open import Manner
 
     reasons = [name.strip() for name in arguments.retry.split(",") if name.strip() not in ("", "none")]
     known = [reason.value for reason in StopReason]
     unknown = next((name for name in reasons if name not in known), None)
     if unknown is not None:
         raise InputError(f"--retry {unknown}: choose from {', '.join(known)}")
-    return RunOptions(arguments.concurrency, arguments.attempts, frozenset(map(StopReason, reasons)))
+    options = RunOptions(arguments.concurrency, arguments.attempts, frozenset(map(StopReason, reasons)))
+    return Manner(options, arguments.requests_per_minute, arguments.tokens_per_minute, cached=not arguments.no_cache)
 
 
 def source_of(arguments: argparse.Namespace) -> AbstractContextManager[Index | Backend]:
@@ -196,16 +202,7 @@ def source_of(arguments: argparse.Namespace) -> AbstractContextManager[Index | B
             else f"{arguments.tools}: has a [backend], a server in place of an index: give - for INDEX"
         )
     if server is not None:
-        from sira.agent.http_backend import HttpBackend
-
-        return nullcontext(
-            HttpBackend(
-                server.search_url,
-                server.read_document_url,
-                max_page_size=server.max_page_size,
-                timeout_s=server.timeout_s,
-            )
-        )
+        return nullcontext(server.open())
     from sira.lucene.reader import Index
 
     use_heap(arguments)

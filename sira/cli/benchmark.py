@@ -9,6 +9,7 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from sira.cli.agent_options import add_replies, add_run, manner_of, named_model, sharded
 from sira.cli.options import add_heap, use_heap
 from sira.errors import InputError
 
@@ -47,7 +48,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     what("--prepare", type=Path, metavar="DIR", help="put obfuscated questions into the clear, into this folder")
     _add_changes(parser)
-    _add_run(parser)
+    run = parser.add_argument_group("the run")
+    add_replies(run)
+    add_run(run)
+    run.add_argument("--judge", metavar="MODEL", help="then judge the answers by this model, as `sira judge`")
+    run.add_argument("--judge-mode", choices=("gold", "reference-free"), help="how (the benchmark's first way)")
 
 
 def _add_changes(parser: argparse.ArgumentParser) -> None:
@@ -65,23 +70,6 @@ def _add_changes(parser: argparse.ArgumentParser) -> None:
     add("--qrels", type=Path, metavar="FILE", help="the judgments")
     add("--secondary-qrels", type=Path, metavar="FILE", help="a second set of judgments, such as gold documents")
     add("--answers", type=Path, metavar="FILE", help="the known answers")
-
-
-def _add_run(parser: argparse.ArgumentParser) -> None:
-    add = parser.add_argument_group("the run").add_argument
-    calls = ("native", "tagged", "fenced", "any", "schema")
-    add("--calls", choices=calls, default="native", help="how the model writes calls (native)")
-    add("--max-tokens", type=int, metavar="N", help="of one reply (the model's, else 8192)")
-    add("--on-overflow", choices=("stop", "drop"), default="stop", help="conversation too long: stop, or drop outputs")
-    add("--no-cache", action="store_true", help="ask the model anew, whatever was asked before")
-    add("--concurrency", type=int, default=8, metavar="N", help="questions at once (8)")
-    add("--requests-per-minute", type=int, metavar="N", help="of the model, all questions together")
-    add("--tokens-per-minute", type=int, metavar="N", help="the same in tokens")
-    add("--retry", default="error", metavar="REASONS", help="stop reasons to begin anew, a comma between (error)")
-    add("--attempts", type=int, default=2, metavar="N", help="most times that a question is begun (2)")
-    add("--watch", choices=("auto", "live", "lines", "off"), default="auto", help="how progress is shown (auto)")
-    add("--judge", metavar="MODEL", help="then judge the answers by this model, as `sira judge`")
-    add("--judge-mode", choices=("gold", "reference-free"), help="how (the benchmark's first way)")
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -146,23 +134,16 @@ def _change(arguments: argparse.Namespace) -> Change:
 
 
 def _questions(inputs: Inputs, arguments: argparse.Namespace) -> tuple[Topic, ...]:
-    from sira.agent.questions import chosen, shard
+    from sira.agent.questions import chosen
 
-    questions = chosen(inputs.questions, arguments.qid, f"set {inputs.set_name}")
-    if arguments.shard is not None:
-        number, _, count = arguments.shard.partition("/")
-        if not (number.isdecimal() and count.isdecimal()):
-            raise InputError(f"--shard {arguments.shard}: give I/N, such as 1/4")
-        questions = shard(questions, int(number), int(count))
-    return tuple(questions)
+    return tuple(sharded(chosen(inputs.questions, arguments.qid, f"set {inputs.set_name}"), arguments.shard))
 
 
 def _dry_run(
     inputs: Inputs, setup: Setup, explicit: Labels, questions: tuple[Topic, ...], arguments: argparse.Namespace
 ) -> int:
     from sira.agent.benchmark_plan import plan_lines
-    from sira.agent.benchmark_run import agent_model
-    from sira.cli.agent_options import options_of
+    from sira.agent.runs_open import agent_model
     from sira.cli.benchmark_retrieval import index_place
 
     lines = plan_lines(
@@ -171,8 +152,8 @@ def _dry_run(
         inputs.labels(explicit),
         questions=len(questions),
         index=index_place(inputs, setup, arguments.indexes),
-        model=None if arguments.llm is None else agent_model(arguments.llm, setup),
-        at_once=options_of(arguments).concurrency,
+        model=None if arguments.llm is None else agent_model(arguments.llm, setup.limits),
+        at_once=manner_of(arguments).options.concurrency,
     )
     print("\n".join(lines))
     return 0
@@ -181,22 +162,15 @@ def _dry_run(
 def _run(
     inputs: Inputs, setup: Setup, explicit: Labels, questions: tuple[Topic, ...], arguments: argparse.Namespace
 ) -> int:
-    from sira.agent.benchmark_run import Manner, ModelUse, agent_model, open_source, run_benchmark
+    from sira.agent.benchmark_run import ModelUse, open_source, run_benchmark
+    from sira.agent.runs_open import agent_model
     from sira.agent.watch import watched
     from sira.cli.agent import DONE_IN_PART, said
-    from sira.cli.agent_options import options_of
     from sira.cli.benchmark_retrieval import prepared_index
 
-    if arguments.llm is None:
-        raise InputError("--llm: name the model: `local`, or a TOML file with a [model] table")
-    model = ModelUse(
-        agent_model(arguments.llm, setup),
-        arguments.calls,
-        arguments.max_tokens,
-        arguments.on_overflow,
-        cached=not arguments.no_cache,
-    )
-    manner = Manner(options_of(arguments), arguments.requests_per_minute, arguments.tokens_per_minute)
+    settings = agent_model(named_model(arguments), setup.limits)
+    model = ModelUse(settings, arguments.calls, arguments.max_tokens, arguments.on_overflow)
+    manner = manner_of(arguments)
     if arguments.judge is not None:
         _judge_mode(inputs, explicit, arguments)  # refused now, not after the run
 
@@ -205,7 +179,7 @@ def _run(
 
     index = prepared_index(inputs, setup, arguments.indexes, progress=arguments.watch != "off")
     with open_source(inputs, setup, index) as source:
-        report, _ = run_benchmark(
+        report = run_benchmark(
             inputs,
             setup,
             model,
@@ -220,9 +194,7 @@ def _run(
     status = DONE_IN_PART if report.stops["error"] else 0
     if arguments.judge is not None:
         status = max(status, _judge(_judge_mode(inputs, explicit, arguments), arguments))
-    metrics = inputs.file.table.metrics
-    more = f" --level {metrics.level}" * (metrics.level > 1) + f" --gain {metrics.gain}" * (metrics.gain == "linear")
-    print(f"sira: figures: sira report {arguments.out}{more}", file=sys.stderr)
+    print(f"sira: figures: sira report {arguments.out}", file=sys.stderr)
     return status
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from sira.tables import printable
@@ -15,12 +15,15 @@ if TYPE_CHECKING:
     from sira.systems import Answer
 
 
-def show(answer: Answer, text: str, index: Index, *, as_json: bool, named: bool) -> None:
-    """Print the hits of one topic; `named`: under its qid and text."""
-    titles = [""] * len(answer.ranking)
-    if index.manifest.stored_text:
-        found = index.documents(answer.ranking.docids)
-        titles = [_line(document.title or document.text) if document else "" for document in found]
+def titles(docids: Sequence[str], index: Index) -> list[str]:
+    """What stands beside each hit: the title of the document, or the begin of its text."""
+    if not index.manifest.stored_text:
+        return [""] * len(docids)
+    return [line(document.title or document.text) if document else "" for document in index.documents(docids)]
+
+
+def show(answer: Answer, text: str, titles: Sequence[str], *, as_json: bool, named: bool) -> None:
+    """Print the hits of one topic with their titles; `named`: under its qid and text."""
     judged = {item["docid"]: item for item in answer.note.get("rerank", {}).get("judgements", [])}
     if as_json:
         hits = [
@@ -30,7 +33,7 @@ def show(answer: Answer, text: str, index: Index, *, as_json: bool, named: bool)
         print(json.dumps({"qid": answer.qid, "hits": hits, **_told(answer.note)}, ensure_ascii=False))
         return
     if named:
-        print(f"topic {answer.qid}: {_line(text)}")
+        print(f"topic {answer.qid}: {line(text)}")
     for hit, title in zip(answer.ranking, titles, strict=True):
         score = _model_score(hit, judged) if judged else f"{hit.score:9.4f}"
         print(f"{hit.rank:>4}  {score}  {printable(hit.docid)}  {title}".rstrip())
@@ -96,6 +99,11 @@ def _why_empty(answer: Answer) -> str:
     return "found nothing"
 
 
-def _line(text: str, columns: int = 90) -> str:
-    text = printable(" ".join(text[: 4 * columns].split()))
+LINE_CHARACTERS = 360
+"""What `line` looks at."""
+
+
+def line(text: str, columns: int = 90) -> str:
+    """A text in one line of at most so many characters."""
+    text = printable(" ".join(text[:LINE_CHARACTERS].split()))
     return text if len(text) <= columns else text[: columns - 1] + "…"

@@ -43,10 +43,6 @@ COMMANDS: dict[str, Command] = {
     "search": Command("sira.cli.search", "search an index: plain BM25, or with sketches"),
     "fuse": Command("sira.cli.fuse", "fuse TREC runs of any origin into one, by ranks or by scores"),
     "dense": Command("sira.cli.dense", "rank a collection by an embedding model, into a TREC run"),
-    "agent": Command("sira.cli.agent", "let a model answer questions with tools over an index, under a budget"),
-    "benchmark": Command("sira.cli.benchmark", "run a benchmark of agent mode from a TOML file"),
-    "judge": Command("sira.cli.judge", "let a model judge the answers of an agent run"),
-    "report": Command("sira.cli.report", "report on agent runs: recall by layer, accuracy, costs, lost labels"),
     "sketch": Command("sira.cli.sketch", "let a language model sketch the evidence for each topic, into a file"),
     "compile": Command("sira.cli.compile", "turn a sketch into a program and show the verdict on each phrase"),
     "explain": Command("sira.cli.explain", "explain a search, or what each clause gave to the score of one document"),
@@ -54,7 +50,15 @@ COMMANDS: dict[str, Command] = {
     "wikipedia": Command("sira.cli.wikipedia", "make a corpus of Wikipedia's dumps, and check questions against it"),
     "run": Command("sira.cli.run", "run an experiment from a TOML file into a results folder"),
     "compare": Command("sira.cli.compare", "compare TREC runs of any origin: means, tests, topics that differ most"),
+    "agent": Command("sira.cli.agent", "let a model answer questions with tools over an index, under a budget"),
+    "benchmark": Command("sira.cli.benchmark", "run a benchmark of agent mode from a TOML file"),
+    "judge": Command("sira.cli.judge", "let a model judge the answers of an agent run"),
+    "report": Command("sira.cli.report", "report on agent runs: recall by layer, accuracy, costs, lost labels"),
     "tune": Command("sira.cli.tune", "choose k1, b, lambda, tau or w_e on a development split, by cross-validation"),
+    "serve": Command(
+        "sira.cli.serve", "serve indexes, the compiler and the paged tools over HTTP and MCP, with a page to look at"
+    ),
+    "mcp": Command("sira.cli.mcp", "serve the tools over an index to an MCP client, on stdin and stdout"),
     "prompts": Command("sira.cli.prompts", "list the prompts, show one, or show the messages that it makes of a text"),
 }
 

@@ -9,7 +9,7 @@ import argparse
 import json
 import re
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -27,6 +27,9 @@ _SCORING = ("profile", "k1", "b", "combine", "contents_weight", "expansion_weigh
 _PRINTED = re.compile(r"^[ \t]*@program\b", re.MULTILINE)
 _TEXT_NAMES = ("", ".txt", ".sira")
 """The suffixes of files that may hold a text without `@program`: any file of words would read as one."""
+
+Bind = Callable[[str, str], "Program"]
+"""Makes a program of a text as someone writes it, and of its qid."""
 
 
 def add_syntax(parser: argparse.ArgumentParser) -> None:
@@ -67,13 +70,22 @@ def written_programs(topics: Iterable[Topic], index: Index, arguments: argparse.
             raise error if arguments.topics is None else ProgramError(f"topic {topic.qid!r}: {error}") from None
 
 
-def read_programs(path: Path, index: Index, qid: str = AD_HOC) -> list[Program]:
-    """The programs of a file in their order, one or more; `-` is stdin. `qid` is that of a text that says none.
+def binding(index: Index) -> Bind:
+    """To this index."""
+    from sira.programtext import bind, parse_query
+
+    return lambda text, qid: bind(parse_query(text), index, qid=qid)
+
+
+def read_programs(path: Path, index: Index | Bind, qid: str = AD_HOC) -> list[Program]:
+    """The programs of a file in their order, one or more; `-` is stdin. `qid` is that of a text that says none; texts
+    are bound to the index, or by what is given in its place.
 
     Raises InputError with the file and the line, and for a text the column and what was expected.
     """
     name, text = _text(path)
-    programs = _json_programs(name, text) if text.lstrip()[:1] in ("{", "[") else _texts(path, name, text, index, qid)
+    bound = index if callable(index) else binding(index)
+    programs = _json_programs(name, text) if text.lstrip()[:1] in ("{", "[") else _texts(path, name, text, bound, qid)
     seen: set[str] = set()
     for program in programs:
         if program.qid in seen:
@@ -145,7 +157,7 @@ def _decoded(place: str, text: str) -> object:
         raise InputError(f"{place}: not JSON ({error})") from None
 
 
-def _texts(path: Path, name: str, text: str, index: Index, qid: str) -> list[Program]:
+def _texts(path: Path, name: str, text: str, bound: Bind, qid: str) -> list[Program]:
     """One text as someone writes it, or printed ones, each of which begins with `@program`."""
     from sira.programtext import Position, ProgramTextError
 
@@ -160,7 +172,7 @@ def _texts(path: Path, name: str, text: str, index: Index, qid: str) -> list[Pro
     for start, end in zip(starts, [*starts[1:], len(text)], strict=True):
         part, lines = text[start:end], text.count("\n", 0, start)
         try:
-            programs.append(_program(part, index, qid))
+            programs.append(_program(part, bound, qid))
         except ProgramTextError as error:
             place = Position(error.position.line + lines, error.position.column)
             several = "\n" in text.rstrip("\n")
@@ -171,9 +183,9 @@ def _texts(path: Path, name: str, text: str, index: Index, qid: str) -> list[Pro
     return programs
 
 
-def _program(text: str, index: Index, qid: str) -> Program:
+def _program(text: str, bound: Bind, qid: str) -> Program:
     """A printed text is its program to the last bit; any other is bound to the index."""
-    from sira.programtext import ProgramTextError, bind, parse_query, program_from_text
+    from sira.programtext import ProgramTextError, program_from_text
     from sira.programtext.query import MAX_CHARACTERS
 
     if _PRINTED.search(text):
@@ -182,4 +194,4 @@ def _program(text: str, index: Index, qid: str) -> Program:
         except ProgramTextError:
             if len(text) > MAX_CHARACTERS:
                 raise
-    return bind(parse_query(text), index, qid=qid)
+    return bound(text, qid)

@@ -38,9 +38,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--baseline-run", type=Path, metavar="FILE", help="a plain TREC run, by whose recall questions are called hard"
     )
-    parser.add_argument("--level", type=int, default=1, metavar="L", help="least grade of a label (1; MS MARCO: 2)")
     parser.add_argument(
-        "--gain", choices=("exponential", "linear"), default="exponential", help="gain of nDCG (exponential)"
+        "--level", type=int, metavar="L", help="least grade of a label (as the first run's manifest says, else 1)"
+    )
+    parser.add_argument(
+        "--gain",
+        choices=("exponential", "linear"),
+        help="gain of nDCG (as the first run's manifest says, else exponential)",
     )
     parser.add_argument(
         "--zero-labels",
@@ -61,22 +65,24 @@ def run(arguments: argparse.Namespace) -> int:
     from sira.evaluate.agents.reporting import check_place, write_report
     from sira.evaluate.agents.reporting.content import content_of
     from sira.evaluate.agents.reporting.overview import Source
+    from sira.evaluate.agents.run_inputs import named_semantics
     from sira.evaluate.fingerprint import file_digest
     from sira.tables import printable, text_table
 
     if len(arguments.runs) > 1 and arguments.out is None:
         raise InputError("several runs: give --out DIR for their common report")
-    if arguments.level < 1:
+    if arguments.level is not None and arguments.level < 1:
         raise InputError(f"--level {arguments.level}: the least grade of a label is 1 or more")
     asked: Path | None = arguments.questions
     questions = None if asked is None else read_questions(asked)
-    settings = EvaluateSettings(arguments.level, arguments.gain, arguments.zero_labels)
     out = arguments.out or arguments.runs[0]
     check_place(out)
     read = _distinct([read_agent_run(path, questions) for path in arguments.runs])
+    told = named_semantics(read[0].folder)
+    settings = EvaluateSettings(arguments.level or told.level, arguments.gain or told.gain, arguments.zero_labels)
     given = _labels(arguments, read)
     labels = {name: read_qrels(path) for name, path in given.items()}
-    strata = _strata(arguments.baseline_run, labels, arguments.level)
+    strata = _strata(arguments.baseline_run, labels, settings.level)
     found: list[RunEvaluation] = []
     manifests: list[dict[str, Any]] = []
     for one in read:
@@ -90,8 +96,8 @@ def run(arguments: argparse.Namespace) -> int:
         sources.append(Source("questions", asked.name, file_digest(asked)))
     lost = write_report(found, pairings, manifests, sources, out)
     if lost:
-        told = f"the TREC run lacks ids that such a file cannot carry, of {len(lost)} question(s): {printable(lost[0])}"
-        print(f"sira: {told}", file=sys.stderr)
+        which = f"of {len(lost)} question(s): {printable(lost[0])}"
+        print(f"sira: the TREC run lacks ids that such a file cannot carry, {which}", file=sys.stderr)
     if arguments.json:
         print(json.dumps(_figures(found, settings), indent=1, ensure_ascii=False))
     else:

@@ -10,9 +10,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sira.cli.hits import show, warn
+from sira.cli.hits import show, titles, warn
 from sira.cli.options import (
-    add_index,
+    add_heap,
     add_settings,
     add_sketch,
     compiler,
@@ -50,7 +50,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "query", nargs="?", help="a query (one that begins with - behind --); or --topics, or --program"
     )
-    add_index(parser)
+    parser.add_argument(
+        "--index", type=Path, metavar="DIR", help="the index folder; of a --server, the name of an index"
+    )
+    add_heap(parser)
+    _add_server(parser)
     parser.add_argument("-k", type=int, metavar="N", help="hits a query (10; 1000 with --run)")
     parser.add_argument("--run", type=Path, metavar="FILE", help="write a TREC run in place of hits on the terminal")
     parser.add_argument("--name", metavar="TAG", help="the run tag, with --run (sira)")
@@ -62,6 +66,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     _add_rerank(parser)
     add_sketch(parser)
     add_settings(parser)
+
+
+def _add_server(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument
+    add("--server", metavar="URL", help="let a `sira serve` search, such as http://127.0.0.1:8321 (docs/client.md)")
+    add("--token-file", type=Path, metavar="FILE", help="a file with the server's token (or $SIRA_TOKEN)")
 
 
 def _add_mode(parser: argparse.ArgumentParser) -> None:
@@ -99,6 +109,13 @@ def run(arguments: argparse.Namespace) -> int:
         refuse(arguments, {"json": False}, "a run has its own format: leave out --run")
     else:
         refuse(arguments, {"name": None}, "it names a run: add --run FILE")
+    if arguments.server is not None:
+        from sira.cli.remote import search
+
+        return search(arguments, k)
+    refuse(arguments, {"token_file": None}, "it belongs to --server URL")
+    if arguments.index is None:
+        raise InputError("give --index DIR, or --server URL")
     rerank = _rerank_settings(arguments)
     depth = k if rerank is None else max(k, rerank.top_n)
     tally = Tally()
@@ -116,17 +133,24 @@ def run(arguments: argparse.Namespace) -> int:
             answers = rerank_answers(answers, texts, index.documents, generator, rerank, together=together)
         found = (replace(answer, ranking=answer.ranking.top(k)) for answer in map(tally.add, answers))
         if arguments.run:
-            _write_run(found, arguments.run, arguments.name or "sira")
+            write_run(found, arguments.run, arguments.name or "sira")
         else:
-            for answer in found:
-                warn(answer)
-                named = arguments.topics is not None or len(topics) > 1
-                show(answer, texts[answer.qid], index, as_json=arguments.json, named=named)
-                if len(topics) == 1 and (route := answer.note.get("route")):
-                    print(f"sira: topic {answer.qid!r} goes to {route['action']}: {route['reason']}", file=sys.stderr)
+            show_all(((answer, titles(answer.ranking.docids, index)) for answer in found), texts, arguments)
     for line in tally.lines():
         print(f"sira: {line}", file=sys.stderr)
     return 0
+
+
+def show_all(
+    found: Iterable[tuple[Answer, Sequence[str]]], texts: Mapping[str, str], arguments: argparse.Namespace
+) -> None:
+    """Print the answers, each with the titles of its hits; `texts` has the text of every topic."""
+    named = arguments.topics is not None or len(texts) > 1
+    for answer, shown in found:
+        warn(answer)
+        show(answer, texts[answer.qid], shown, as_json=arguments.json, named=named)
+        if len(texts) == 1 and (route := answer.note.get("route")):
+            print(f"sira: topic {answer.qid!r} goes to {route['action']}: {route['reason']}", file=sys.stderr)
 
 
 def _written(arguments: argparse.Namespace, index: Index, depth: int) -> tuple[list[Topic], Iterable[Answer]]:
@@ -164,7 +188,7 @@ def _topics(arguments: argparse.Namespace, index: Index, depth: int) -> tuple[li
         return list(_not_plain(plain, topics, index, arguments.threads))
 
     topics, sketches = topics_and_sketches(arguments, arguments.query, wanted if arguments.mode == "auto" else None)
-    _check_sketches(topics, sketches, arguments)
+    check_sketches(topics, sketches, arguments)
     return topics, answer_topics(replace(plain, sketches=sketches or {}), topics, index, depth, arguments.threads)
 
 
@@ -176,9 +200,10 @@ def _not_plain(system: Sira, topics: Sequence[Topic], index: Index, threads: int
     return (topic for topic, decision in zip(topics, decisions, strict=True) if decision.action != "plain")
 
 
-def _check_sketches(
+def check_sketches(
     topics: Sequence[Topic], sketches: Mapping[str, Sketch] | None, arguments: argparse.Namespace
 ) -> None:
+    """Tell of topics without a sketch. Raises InputError where the mode needs sketches."""
     if sketches is None:
         if arguments.mode == "several":
             raise InputError("--mode several runs the searches of sketches: give --sketches, or --llm with --searches")
@@ -230,7 +255,8 @@ def _model(spec: str, texts: Mapping[str, str]) -> ModelSettings:
     return read_model(spec)
 
 
-def _write_run(found: Iterable[Answer], path: Path, name: str) -> None:
+def write_run(found: Iterable[Answer], path: Path, name: str) -> None:
+    """Write the rankings as a TREC run; one that cannot be finished is not there."""
     from sira.corpora.trec_writer import RunWriter
 
     topics = hits = 0

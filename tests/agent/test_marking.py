@@ -17,7 +17,7 @@ from sira.agent.marking import QuickMarker
 from sira.agent.settings import PI_SERINI, SIRA
 from sira.programtext import bind, parse_query
 from sira.records import Document
-from sira.search.explanation.passages import Marker
+from sira.search.explanation.passages import _LETTER, Marker  # pyright: ignore[reportPrivateUsage]
 from tests.agent.calls import DATA, call, needs_data, pots, stored
 
 pytestmark = pytest.mark.java
@@ -100,3 +100,20 @@ def test_64_controllers_on_one_index_answer_as_one_does(make_index: Callable[...
             together = list(pool.map(episode, [number % 32 for number in range(256)]))
         assert all(found == alone[number % 32] for number, found in enumerate(together))
         assert re.search(r"1\. docid=doc-60 ", alone[0][0])
+
+
+def test_words_inside_words_are_passed_over(make_index: Callable[..., Path]) -> None:
+    draw = random.Random(5)
+    parts = ["kiln", "kilns", "akiln", "kilnx", "kilnkiln", "a.kiln", "kiln.b", "kiln’s", "1,kiln", "i", "kil", "KILN"]
+    texts = ["".join(part + draw.choice([" ", ". ", ".", ",", ""]) for part in draw.choices(parts, k=40))
+             for _ in range(60)]  # fmt: skip
+    with Index(make_index([Document(f"d{number}", text) for number, text in enumerate(texts)])) as index:
+        assert same(index, "kiln a.kiln kil", texts) > 60
+
+
+def test_letters_are_what_is_a_word_character_or_no_punctuation() -> None:
+    punctuation = r"\x00-\xbf\u2000-\u200b\u200e-\u206f\u2e00-\u2e7f\u3000-\u303f"
+    punctuation += r"\ufe10-\ufe1f\ufe30-\ufe6f\uff00-\uff0f\uff1a-\uff20"
+    plain, ours = re.compile(rf"\w|[^{punctuation}\s]"), re.compile(_LETTER)
+    every = [chr(code) for code in range(0x110000)]
+    assert [sign for sign in every if bool(plain.match(sign)) != bool(ours.match(sign))] == []

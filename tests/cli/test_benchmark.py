@@ -85,7 +85,7 @@ def test_a_run_names_what_judge_and_report_look_for(
     done = sira(*command)
     assert done.status == 0, done.err
     assert done.out.startswith(f"{run}: 2 questions: 2 answered; ")
-    assert f"sira report {run} --gain linear" in done.err
+    assert f"sira report {run}\n" in done.err
     manifest = read(run / "run.json")
     assert (manifest["benchmark_id"], manifest["query_set_id"], manifest["variant"]) == ("pots", "both", None)
     assert manifest["qrels_path"] == "benchmark/qrels.txt"

@@ -222,6 +222,21 @@ def test_an_endless_document_is_refused() -> None:
     result = ask(told({"found": True, "text": "x", "truncated": True, "nextOffset": 1}), "read_document", docid="x")
     assert "truncated, but nextOffset does not grow" in result.text
 
+    def without_text(body: Any) -> Answer:
+        return told({"found": True, "text": "", "truncated": True, "nextOffset": body["offset"] + 1})(body)
+
+    assert "have no end" in ask(without_text, "read_document", docid="x").text
+
+
+def test_a_server_that_gives_the_same_hits_for_ever_is_asked_no_more() -> None:
+    def search(body: Any) -> Answer:
+        more = {"hasMore": True, "nextOffset": body.get("offset", 1) + 1}
+        return told({"hits": [{"docid": "a"}], **more})(body)
+
+    with serving({"/search": search, "/read": search}) as server:
+        assert call(Controller(backend(server), PI_SERINI), "search", query="kiln").details["totalCached"] == 1
+        assert len(server.asked) == 2
+
 
 def test_ours_offers_what_a_server_can_do() -> None:
     hits = {"hits": [{"docid": "a", "snippet": "s"}], "hasMore": False}

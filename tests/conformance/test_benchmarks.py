@@ -76,9 +76,16 @@ def test_54_a_grid_is_listed_up_to_100() -> None:
     assert space.at_border((100.0, 0.5)) == ("k1",)
 
 
-@pytest.mark.parametrize("text", ["k1=0.5:0.3:0.1", "k1=1:2:0", "k1=1,1,0.5", "k1=x", "k1="])
+def test_54_ranges_have_both_ends_and_a_value_counts_once() -> None:
+    assert parse_parameter("b=0.3:0.5:0.1").values == (0.3, 0.4, 0.5)
+    assert parse_parameter("b=1,1,0.5").values == (0.5, 1.0)
+    assert parse_parameter("k1=5:5:1").values == (5.0,)
+
+
+@pytest.mark.parametrize(
+    "text", ["k1=0.5:0.3:0.1", "k1=1:2:0", "k1=1:2:-1", "k1=1:2", "k1=0:1e9:0.001", "k1=nan", "k1=inf", "k1=x", "k1="]
+)
 def test_54_what_is_no_grid_is_refused(text: str) -> None:
-    """Beyond Pi-Serini, a value that stands twice is refused, too, not dropped."""
     with pytest.raises(InputError, match="k1"):
         parse_parameter(text)
 

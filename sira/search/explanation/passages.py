@@ -18,9 +18,19 @@ READ_CHARACTERS = 200_000
 # Letters and digits of any script with the marks that belong to them (what is no punctuation); inside a word also what
 # tokenizers keep there. Where this takes more than one token for a word, the word's analysis has several terms.
 _PUNCTUATION = (
-    r"\x00-\xbf\u2000-\u200b\u200e-\u206f\u2e00-\u2e7f\u3000-\u303f\ufe10-\ufe1f\ufe30-\ufe6f\uff00-\uff0f\uff1a-\uff20"
-)
-_LETTER = rf"(?:\w|[^{_PUNCTUATION}\s])"
+    ("\x00", "\xbf"), ("\u1680", "\u1680"), ("\u2000", "\u200b"), ("\u200e", "\u206f"), ("\u2e00", "\u2e7f"),
+    ("\u3000", "\u303f"), ("\ufe10", "\ufe1f"), ("\ufe30", "\ufe6f"), ("\uff00", "\uff0f"), ("\uff1a", "\uff20"),
+)  # fmt: skip
+"""Where punctuation and all blanks stand, with letters and digits among them."""
+
+
+def _no_letters() -> str:
+    """What is no letter, for a class: one class without alternatives takes half the time."""
+    signs = (chr(code) for first, last in _PUNCTUATION for code in range(ord(first), ord(last) + 1))
+    return "".join(re.escape(sign) for sign in signs if not (sign.isalnum() or sign == "_"))
+
+
+_LETTER = f"[^{_no_letters()}]"
 _WORD = re.compile(rf"{_LETTER}+(?:(?:['’.:]|(?<=\d),(?=\d)){_LETTER}+)*")
 _RUN = re.compile(r"\S+")
 _BLANKS = re.compile(r"\s+")

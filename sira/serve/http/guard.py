@@ -1,0 +1,282 @@
+"""What stands before every route: who may ask, how much may come, the request id, the access log and the counters."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import hashlib
+import hmac
+import logging
+import re
+import secrets
+import time
+from collections.abc import Callable, Mapping
+from datetime import UTC, datetime
+from typing import Any
+from urllib.parse import urlsplit
+
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from sira.serve.http.metrics import Metrics
+from sira.serve.http.problems import INTERNAL, Problem, ProblemError, refused
+from sira.serve.limits import Limits
+from sira.serve.settings import LOOPBACK, HttpSettings
+
+OPEN_PATHS = frozenset({"/", "/health", "/ready", "/favicon.ico"})
+"""Asked without a token: they tell nothing of the indexes."""
+OPEN_FOLDER = "/static/"
+MOST_DISCARDED = 64 << 20
+"""Bytes of a body that is too large."""
+TEXTS = "sira.texts"
+"""Where a route leaves what an access log with texts shows."""
+_REQUEST_ID = re.compile(r"[A-Za-z0-9._:-]{1,64}")
+_HEADERS = (
+    (b"x-content-type-options", b"nosniff"),
+    (b"referrer-policy", b"no-referrer"),
+    (b"cache-control", b"no-store"),
+)
+
+_log = logging.getLogger(__name__)
+
+Write = Callable[[Mapping[str, Any]], None]
+
+
+class Guard:
+    """An ASGI app around another. Every request gets an answer: a fault of the app is a problem of status 500."""
+
+    def __init__(self, app: ASGIApp, settings: HttpSettings, limits: Limits, metrics: Metrics, write: Write) -> None:
+        self._app, self._limits, self._metrics, self._write = app, limits, metrics, write
+        self._log_texts = settings.log_texts
+        self._token = None if settings.token is None else _digest(settings.token.encode())
+        loopback = settings.on_loopback
+        self._hosts = frozenset((*LOOPBACK, settings.host, *settings.hosts)) if loopback or settings.hosts else None
+        self._origins = frozenset(settings.origins)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        start = time.perf_counter()
+        headers = _headers(scope)
+        given = headers.get("x-request-id", "")
+        request_id = given if _REQUEST_ID.fullmatch(given) else secrets.token_hex(8)
+        scope["request_id"] = request_id
+        answer = _Answer(send, request_id, self._limits.write_s)
+        self._metrics.in_flight += 1
+        try:
+            try:
+                self._admit(scope, headers)
+                body = _Body(receive, self._limits)
+                await body.check(headers)
+                await self._app(scope, body, answer.send)
+            except ProblemError as error:  # raised before the framework could see it
+                await self._told(error.problem, scope, receive, answer)
+            except Exception:
+                if answer.status is None:
+                    _log.exception("request %s failed", request_id)
+                    await self._told(INTERNAL, scope, receive, answer)
+                elif not isinstance(answer.fault, TimeoutError):
+                    raise
+        finally:
+            self._metrics.in_flight -= 1
+            took = time.perf_counter() - start
+            status = answer.status or 499
+            if status == 499:
+                self._metrics.abandoned += 1
+            self._metrics.answered(_route(scope), _method(scope), status, took)
+            self._write(self._line(scope, status, took, answer.size))
+
+    @staticmethod
+    async def _told(problem: Problem, scope: Scope, receive: Receive, answer: _Answer) -> None:
+        if answer.status is None:
+            await problem.response(scope["request_id"])(scope, receive, answer.send)
+
+    def _admit(self, scope: Scope, headers: Mapping[str, str]) -> None:
+        """Raises ProblemError."""
+        host = headers.get("host", "")
+        if self._hosts is not None and _name(host) not in self._hosts:
+            raise refused(
+                421,
+                "wrong-host",
+                "The server is not called by this name",
+                "host: this server is called by its loopback address, or by a name that it was told: "
+                "name it by --allow-host",
+                item="host",
+                remedy="call 127.0.0.1, or start the server with --allow-host",
+            )
+        origin = headers.get("origin")
+        if origin is not None and origin not in self._origins and not _same(origin, host):
+            raise refused(
+                403,
+                "foreign-origin",
+                "Pages of other origins may not call this server",
+                "origin: a page of another origin called: name it by --allow-origin",
+                item="origin",
+                remedy="start the server with --allow-origin",
+            )
+        preflight = scope["method"] == "OPTIONS" and origin in self._origins
+        if self._token is not None and not preflight and not _is_open(scope["path"]):
+            self._check_token(headers.get("authorization", ""))
+
+    def _check_token(self, given: str) -> None:
+        kind, _, token = given.partition(" ")
+        right = kind.lower() == "bearer" and hmac.compare_digest(
+            _digest(token.strip().encode("latin-1", "replace")), self._token or b""
+        )
+        if not right:
+            raise refused(
+                401,
+                "no-token" if not given else "wrong-token",
+                "A token is needed",
+                "authorization: this server asks for a token: send `Authorization: Bearer TOKEN`",
+                item="authorization",
+                remedy="send the server's token",
+                headers={"WWW-Authenticate": "Bearer"},
+            )
+
+    def _line(self, scope: Scope, status: int, took: float, size: int) -> Mapping[str, Any]:
+        client: Any = scope.get("client")
+        line: dict[str, Any] = {
+            "time": datetime.now(UTC).isoformat(timespec="milliseconds"),
+            "request_id": scope["request_id"],
+            "client": client[0] if client else "worker",
+            "method": _method(scope),
+            "route": _route(scope),
+            "status": status,
+            "ms": round(1000 * took, 3),
+            "bytes": size,
+        }
+        index = scope.get("path_params", {}).get("index")
+        if index is not None and status != 404:  # a name that is none may be anything
+            line["index"] = index
+        if self._log_texts and TEXTS in scope:
+            line["texts"] = scope[TEXTS]
+        return line
+
+
+class _Answer:
+    """Sends an answer with our headers, and gives up a client that does not take it."""
+
+    def __init__(self, send: Send, request_id: str, write_s: float) -> None:
+        self._send, self._id, self._write_s = send, request_id.encode(), write_s
+        self.status: int | None = None
+        self.size = 0
+        self.fault: BaseException | None = None
+
+    async def send(self, message: Message) -> None:
+        if message["type"] == "http.response.start":
+            self.status = message["status"]
+            there = {name.lower() for name, _ in message.get("headers", ())}
+            more = [(name, value) for name, value in _HEADERS if name not in there]
+            message = {**message, "headers": [*message.get("headers", ()), (b"x-request-id", self._id), *more]}
+        elif message["type"] == "http.response.body":
+            self.size += len(message.get("body", b""))
+        try:
+            async with asyncio.timeout(self._write_s):
+                await self._send(message)
+        except TimeoutError as error:
+            self.fault = error
+            raise
+
+
+class _Body:
+    """Receives the body of a request, so much and in such a time. Raises ProblemError (413, 408)."""
+
+    def __init__(self, receive: Receive, limits: Limits) -> None:
+        self._receive, self._limits = receive, limits
+        self._size, self._whole = 0, False
+        self._end = time.monotonic() + limits.body_s
+
+    async def check(self, headers: Mapping[str, str]) -> None:
+        """Raises ProblemError (413) for a body that says itself how large it is."""
+        length = headers.get("content-length", "0")
+        if length.isdigit() and int(length[:20]) > self._limits.body_bytes:
+            if headers.get("expect", "").lower() != "100-continue":  # such a client has sent nothing yet
+                await self._discard()
+            raise _too_large(self._limits)
+
+    async def _discard(self) -> None:
+        """Read on to nowhere, so much and so long: a client that sends before it reads would not see the answer."""
+        self._whole = True
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(max(0.0, self._end - time.monotonic())):
+                while self._size < MOST_DISCARDED:
+                    message = await self._receive()
+                    self._size += len(message.get("body", b""))
+                    if message["type"] != "http.request" or not message.get("more_body", False):
+                        return
+
+    async def __call__(self) -> Message:
+        if self._whole:
+            return await self._receive()
+        try:
+            async with asyncio.timeout(max(0.0, self._end - time.monotonic())):
+                message = await self._receive()
+        except TimeoutError:
+            self._whole = True
+            raise refused(
+                408,
+                "slow-body",
+                "The body did not come in time",
+                f"body: it did not come within {self._limits.body_s:g} s: send it faster",
+                item="body",
+                remedy="send the whole body at once",
+                headers={"Connection": "close"},
+            ) from None
+        if message["type"] == "http.request":
+            self._size += len(message.get("body", b""))
+            self._whole = not message.get("more_body", False)
+            if self._size > self._limits.body_bytes:
+                if not self._whole:
+                    await self._discard()
+                raise _too_large(self._limits)
+        return message
+
+
+def _too_large(limits: Limits) -> ProblemError:
+    return refused(
+        413,
+        "body-too-large",
+        "The body is too large",
+        f"body: this server takes {limits.body_bytes:,} bytes: send less at once",
+        item="body",
+        remedy="send less at once",
+        headers={"Connection": "close"},
+    )
+
+
+def _headers(scope: Scope) -> Mapping[str, str]:
+    return {name.decode("latin-1").lower(): value.decode("latin-1") for name, value in scope["headers"]}
+
+
+def _digest(token: bytes) -> bytes:
+    return hashlib.sha256(token).digest()
+
+
+def _is_open(path: str) -> bool:
+    return path in OPEN_PATHS or path.startswith(OPEN_FOLDER)
+
+
+def _name(host: str) -> str:
+    """The name or address of a Host header, without the port."""
+    name, _, port = host.rpartition(":") if re.search(r":\d*$", host) else (host, "", "")
+    name = name if name or port else host
+    return name.strip("[]").rstrip(".").lower()
+
+
+def _same(origin: str, host: str) -> bool:
+    try:
+        return urlsplit(origin).netloc.lower() == host.lower()
+    except ValueError:
+        return False
+
+
+def _route(scope: Scope) -> str:
+    """The route by its pattern: no docid, session or index stands in it."""
+    route: Any = scope.get("route")
+    return str(getattr(route, "path", "") or "none")
+
+
+def _method(scope: Scope) -> str:
+    method = scope["method"]
+    return method if method in ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS") else "OTHER"

@@ -1,0 +1,159 @@
+"""Threads that do the work of requests: so many at a time, a bounded queue before them, and none of it for nobody."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import threading
+import time
+from collections import deque
+from collections.abc import Awaitable, Callable
+from concurrent.futures import Future
+from typing import Any, Generic, TypeVar, cast
+
+from sira.serve.faults import Busy, Closing, Gone, TimedOut
+
+Result = TypeVar("Result")
+
+
+class Ticket(Generic[Result]):
+    """One piece of work. `stopped` tells a job between its steps that nobody waits for it any more."""
+
+    def __init__(self, job: Callable[[Callable[[], bool]], Result]) -> None:
+        self.job = job
+        self.future: Future[Result] = Future()
+        self._stop = threading.Event()
+
+    def stopped(self) -> bool:
+        return self._stop.is_set()
+
+    def stop(self) -> None:
+        self._stop.set()
+
+
+class Workers:
+    """`threads` daemon threads. A job that waits may be taken back; one that runs is left to end, and its thread is
+    free after that. The order is first come, first served."""
+
+    def __init__(self, threads: int, queue: int, name: str) -> None:
+        self.threads, self.queue, self.name = threads, queue, name
+        self._waiting: deque[Ticket[Any]] = deque()
+        self._running = 0
+        self._closed = False
+        self._changed = threading.Condition()
+        self._mean_s = 0.05
+        self.rejected = 0
+        for number in range(threads):
+            threading.Thread(target=self._work, name=f"{name}-{number}", daemon=True).start()
+
+    @property
+    def running(self) -> int:
+        return self._running
+
+    @property
+    def waiting(self) -> int:
+        return len(self._waiting)
+
+    def submit(self, job: Callable[[Callable[[], bool]], Result]) -> Ticket[Result]:
+        """Put a job into the queue; it is called with `Ticket.stopped`. Raises Busy, Closing."""
+        ticket: Ticket[Result] = Ticket(job)
+        with self._changed:
+            if self._closed:
+                raise Closing("the server is shutting down: ask again in a moment, or another one")
+            if self._running + len(self._waiting) >= self.threads + self.queue:
+                self.rejected += 1
+                wait = max(1, round(self._mean_s * (len(self._waiting) + 1) / self.threads))
+                raise Busy(f"all {self.threads} threads work and {self.queue} requests wait: ask again later", wait)
+            self._waiting.append(ticket)
+            self._changed.notify()
+        return ticket
+
+    def cancel(self, ticket: Ticket[Any]) -> None:
+        """Nobody waits for it: it is not begun, or told to stop at its next step."""
+        ticket.stop()
+        with self._changed, contextlib.suppress(ValueError):  # it runs already, or is done
+            self._waiting.remove(ticket)
+            ticket.future.cancel()
+
+    async def run(
+        self,
+        job: Callable[[Callable[[], bool]], Result],
+        *,
+        timeout_s: float,
+        gone: Callable[[], Awaitable[None]] | None = None,
+    ) -> Result:
+        """The job's result, from an event loop. `gone` returns when the client has left.
+
+        Raises what the job raises; Busy at once; TimedOut after `timeout_s`, the wait included; Gone. Where the
+        awaiting task is cancelled, so is the job.
+        """
+        ticket = self.submit(job)
+        waiting: set[asyncio.Future[Any]] = {asyncio.wrap_future(ticket.future)}
+        (result,) = waiting
+        result.add_done_callback(_look_at)
+        if gone is not None:
+            waiting.add(asyncio.ensure_future(gone()))
+        try:
+            await asyncio.wait(waiting, timeout=timeout_s, return_when=asyncio.FIRST_COMPLETED)
+            if result.cancelled():
+                raise Closing("the server is shutting down: ask again in a moment, or another one")
+            if result.done():
+                return cast(Result, result.result())
+            left = any(item.done() for item in waiting if item is not result)
+            raise (
+                Gone("the client left")
+                if left
+                else TimedOut(f"no answer within {timeout_s:g} s: ask for less (a smaller k, fewer clauses), or later")
+            )
+        finally:
+            if not result.done():
+                self.cancel(ticket)
+            for item in waiting:
+                if item is not result:
+                    item.cancel()
+
+    def close(self, timeout_s: float) -> bool:
+        """Begin nothing new and wait for what runs; whether all of it ended in time. What waits is taken back."""
+        end = time.monotonic() + timeout_s
+        with self._changed:
+            self._closed = True
+            while self._waiting:
+                self._waiting.popleft().future.cancel()
+            self._changed.notify_all()
+            while self._running and (left := end - time.monotonic()) > 0:
+                self._changed.wait(left)
+            return self._running == 0
+
+    def _work(self) -> None:
+        while True:
+            with self._changed:
+                while not self._waiting and not self._closed:
+                    self._changed.wait()
+                if not self._waiting:
+                    return
+                ticket = self._waiting.popleft()
+                if not ticket.future.set_running_or_notify_cancel():
+                    continue
+                self._running += 1
+            start = time.monotonic()
+            try:
+                result = ticket.job(ticket.stopped)
+            except BaseException as error:  # noqa: BLE001 - it is raised where the result is asked for
+                self._done(start)
+                ticket.future.set_exception(error)
+            else:
+                self._done(start)
+                ticket.future.set_result(result)
+            del ticket
+
+    def _done(self, start: float) -> None:
+        with self._changed:
+            self._running -= 1
+            self._mean_s += 0.1 * (time.monotonic() - start - self._mean_s)
+            self._changed.notify_all()
+
+
+def _look_at(future: asyncio.Future[Any]) -> None:
+    """So that asyncio does not complain of the error of an abandoned job."""
+    if not future.cancelled():
+        future.exception()
