@@ -97,7 +97,8 @@ class Controller:
 
 
 def _failed(name: str, fault: CallFault) -> ToolResult:
-    told = {"code": fault.code, "toolName": name[:200].encode("utf-8", "replace").decode(), "fieldPath": fault.field}
+    field = None if fault.field is None else fault.field.encode("utf-8", "replace").decode()
+    told = {"code": fault.code, "toolName": name[:200].encode("utf-8", "replace").decode(), "fieldPath": field}
     text = str(fault).encode("utf-8", "backslashreplace").decode()
     if len(text) > FAULT_CHARACTERS:  # it repeats something long; the remedy stands at the end
         text = f"{text[: FAULT_CHARACTERS // 2]} … {text[-FAULT_CHARACTERS // 2 :]}"

@@ -57,6 +57,9 @@ PACKAGES: dict[str, str] = {
     "openai": "models behind an OpenAI-compatible endpoint",
     "sentence-transformers": "embedding models of `sira dense`",
     "faiss-cpu": "approximate search of `sira dense`",
+    "fastapi": "`sira serve`",
+    "uvicorn": "`sira serve`",
+    "mcp": "`sira mcp` and `sira serve`",
     "xllamacpp": "a small model on this CPU (`make local`)",
 }
 ENGINE_PYTHON = (3, 12)

@@ -23,6 +23,7 @@ MakeIndex = Callable[..., Path]
 HEAVY = {
     *("jnius", "jnius_config", "pyserini", "numpy", "pydantic", "scipy", "pandas", "numba"),
     *("ranx", "ir_datasets", "datasets", "matplotlib", "torch", "vllm"),
+    *("fastapi", "starlette", "uvicorn", "mcp", "httpx2"),
 }
 
 

@@ -31,7 +31,8 @@ def _no_letters() -> str:
 
 
 _LETTER = f"[^{_no_letters()}]"
-_WORD = re.compile(rf"{_LETTER}+(?:(?:['’.:]|(?<=\d),(?=\d)){_LETTER}+)*")
+# The look ahead spares most words the alternatives; nothing that is taken could be given back, hence `++`.
+_WORD = re.compile(rf"{_LETTER}++(?:(?=['’.:,])(?:['’.:]|(?<=\d),(?=\d)){_LETTER}++)*+")
 _RUN = re.compile(r"\S+")
 _BLANKS = re.compile(r"\s+")
 
