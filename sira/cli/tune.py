@@ -27,7 +27,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         nargs="+",
         required=True,
         metavar="P",
-        help="of k1, b, lambda, tau (of the query's gate), w_e; with values of your own: k1=0.6,0.9,1.2 or b=0.3:0.5:0.1",
+        help="of k1, b, lambda, tau (of the query's gate), w_e; with values of your own: k1=0.6,0.9,1.2, b=0.3:0.5:0.1",
     )
     parser.add_argument(
         "--out", type=Path, required=True, metavar="DIR", help="the results folder; an unfinished one is resumed"

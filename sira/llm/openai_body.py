@@ -5,6 +5,7 @@ Shared by the endpoint, whose calls go over HTTP, and the batch file, whose call
 
 from __future__ import annotations
 
+import itertools
 import json
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, cast
@@ -152,7 +153,8 @@ def _tool_calls(listed: object) -> Iterator[ToolCall]:
             continue
         if not isinstance(arguments, str):  # some servers give the object itself
             arguments = "" if arguments is None else json.dumps(arguments, ensure_ascii=False)
-        place = given if isinstance(given, str) and given and given not in seen else f"call_{number}"
+        place = given if isinstance(given, str) and given and given not in seen else ""
+        place = place or next(f"call_{at}" for at in itertools.count(number) if f"call_{at}" not in seen)
         seen.add(place)
         yield ToolCall(_well_formed(place), _well_formed(name), _well_formed(arguments))
 

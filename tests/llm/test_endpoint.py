@@ -181,6 +181,8 @@ def test_tools_go_out_and_their_calls_come_back(server: OpenAIServer, open_endpo
         {"id": "a", "type": "function", "function": {"name": "search", "arguments": '{"query": "x"}'}},
         {"type": "function", "function": {"name": "search", "arguments": {"query": "é"}}},  # no id, no text
         {"id": "a", "function": {"name": "search", "arguments": None}},  # an id that stands twice
+        {"id": "call_4", "function": {"name": "search", "arguments": "{}"}},
+        {"id": "call_4", "function": {"name": "search", "arguments": "{}"}},  # whose number is taken
         {"id": "b", "function": {"arguments": "{}"}},
         "nonsense",
     ]
@@ -194,6 +196,8 @@ def test_tools_go_out_and_their_calls_come_back(server: OpenAIServer, open_endpo
             ToolCall("a", "search", '{"query": "x"}'),
             ToolCall("call_1", "search", '{"query": "é"}'),
             ToolCall("call_2", "search", ""),
+            ToolCall("call_4", "search", "{}"),
+            ToolCall("call_5", "search", "{}"),
         ),
         reasoning="why",
     )

@@ -13,8 +13,8 @@ from sira.agent.base import StopReason
 from sira.agent.budget import Limits
 from sira.agent.controller import Controller
 from sira.agent.loop import run_episode
-from sira.agent.loop_settings import EpisodeSettings
-from sira.agent.settings import ToolSettings
+from sira.agent.loop_settings import BLOCKED_TURNS, EpisodeSettings
+from sira.agent.settings import PI_SERINI, ToolSettings
 from sira.llm import Reply, Request, Tokenizer
 from sira.records import Ranking
 from sira.systems.agents.base import AgentMethod, Episode, Stop, in_order
@@ -58,6 +58,7 @@ class Paged:
             settings.max_tokens,
             settings.seed,
             on_overflow="drop",
+            blocked_turns=None if self.profile.profile == PI_SERINI.profile else BLOCKED_TURNS,
         )
         with Controller(episode.index, tools) as controller:
             trajectory = run_episode(episode.topic, controller, _Counted(episode), asked)
