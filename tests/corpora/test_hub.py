@@ -315,7 +315,9 @@ def test_without_the_package_the_command_that_installs_it_is_named() -> None:
 
 
 def run(code: str, **variables: str) -> subprocess.CompletedProcess[str]:
-    environment = os.environ | {"PYTHONWARNINGS": "error", "HF_HUB_DISABLE_PROGRESS_BARS": "1"} | variables
+    # Other tests of the process may have set the hub's variables, such as the one that keeps it offline.
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(("HF_", "TRANSFORMERS_"))}
+    environment = kept | {"PYTHONWARNINGS": "error", "HF_HUB_DISABLE_PROGRESS_BARS": "1"} | variables
     command = [sys.executable, "-c", code]
     return subprocess.run(command, env=environment, capture_output=True, text=True, timeout=120, check=False)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import signal
+import socket
 import subprocess
 import time
 from collections.abc import Iterator
@@ -21,12 +22,27 @@ SLURM = ROOT / "scripts" / "slurm-on-one-machine"
 SCRIPT = ROOT / "jobs" / "slurm-expand.sh"
 
 
+def two_free_ports() -> int:
+    """The first of two neighbours that nobody listens on: another run of the tests may have a Slurm of its own."""
+    while True:
+        with socket.socket() as first, socket.socket() as second:
+            first.bind(("", 0))
+            port = first.getsockname()[1]
+            try:
+                second.bind(("", port + 1))
+            except (OSError, OverflowError):
+                continue
+            return port
+
+
 @pytest.fixture(scope="module")
 def slurm() -> Iterator[dict[str, str]]:
     """The environment in which sbatch reaches a Slurm of our own."""
     with TemporaryDirectory(prefix="sira-slurm-") as parent:  # pytest's own are too deep for a socket's path
         folder = Path(parent) / "s"
-        started = subprocess.run([SLURM, "start", folder], check=False, capture_output=True, text=True, timeout=60)
+        ours = os.environ | {"SIRA_SLURM_PORT": str(two_free_ports())}
+        start = [SLURM, "start", folder]
+        started = subprocess.run(start, env=ours, check=False, capture_output=True, text=True, timeout=60)
         if started.returncode == 3:
             pytest.skip(started.stderr.strip())
         assert started.returncode == 0, started.stderr
