@@ -68,9 +68,9 @@ class PassageFinder:
         }
         self._marker.know(words for parts in self._words.values() for _, _, words in parts)
 
-    def terms(self, docid: str, words: int) -> list[str]:
-        """The analysed terms of the first words of a text that was learned."""
-        return self._marker.terms(self._words[docid][0][2][:words]) if self._words[docid] else []
+    def keys(self, docid: str, words: int) -> list[int]:
+        """A number for what each of the first words of a text that was learned analyses to; stop words have none."""
+        return self._marker.keys(self._words[docid][0][2][:words]) if self._words[docid] else []
 
     def passages(self, docid: str, lines: Lines, characters: int, most: int) -> list[Excerpt]:
         """Up to `most` passages of at most `characters` of a text that was learned, in its order, those that overlap

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Hashable, Sequence
+from typing import NamedTuple
 
 SHINGLE_WORDS = 4
 FOLD_WORDS, FOLD_CHARACTERS = 1_000, 8_000
@@ -13,12 +14,21 @@ LEAST_SHINGLES = 8
 """A text of fewer is like another only if all are the same."""
 
 
-def shingles(terms: Sequence[str]) -> frozenset[int]:
+class Shingles(NamedTuple):
+    """Of one text: all of them, and those by which it is looked up."""
+
+    all: frozenset[int]
+    some: Sequence[int]
+
+
+def shingles(terms: Sequence[Hashable]) -> Shingles:
     """The hashed runs of four terms; of a shorter text all terms as one. They are compared within one process only."""
     if len(terms) <= SHINGLE_WORDS:
-        return frozenset([hash(tuple(terms))]) if terms else frozenset()
-    columns = (terms[place:] for place in range(SHINGLE_WORDS))
-    return frozenset(map(hash, zip(*columns, strict=False)))
+        own = frozenset([hash(tuple(terms))]) if terms else frozenset[int]()
+    else:
+        columns = (terms[place:] for place in range(SHINGLE_WORDS))
+        own = frozenset(map(hash, zip(*columns, strict=False)))
+    return Shingles(own, _some(own))
 
 
 class ShownTexts:
@@ -35,16 +45,18 @@ class ShownTexts:
     def __contains__(self, docid: str) -> bool:
         return docid in self._shown
 
-    def add(self, docid: str, rank: int, own: frozenset[int]) -> None:
+    def add(self, docid: str, rank: int, own: Shingles) -> None:
         if docid not in self._shown:
-            self._shown[docid] = rank, own
-            for shingle in _some(own):
+            self._shown[docid] = rank, own.all
+            for shingle in own.some:
                 self._holders.setdefault(shingle, []).append(docid)
 
-    def duplicate_of(self, rank: int, own: frozenset[int], least: float) -> str | None:
+    def duplicate_of(self, rank: int, wanted: Shingles, least: float) -> str | None:
         """The docid of the best hit of better rank whose share of common shingles (Jaccard) is at least `least`."""
+        own = wanted.all
         bar = 1.0 if len(own) < LEAST_SHINGLES else least
-        likely = {docid for shingle in _some(own) if shingle in self._holders for docid in self._holders[shingle]}
+        holders = self._holders
+        likely = {docid for shingle in wanted.some if shingle in holders for docid in holders[shingle]}
         alike: list[tuple[int, str]] = []
         for docid in likely:
             other_rank, other = self._shown[docid]
@@ -54,6 +66,6 @@ class ShownTexts:
         return min(alike)[1] if alike else None
 
 
-def _some(own: frozenset[int]) -> Iterable[int]:
+def _some(own: frozenset[int]) -> Sequence[int]:
     # texts on both sides of the border share eighths, too: whoever is above looks for these alone
-    return own if len(own) < SAMPLED else [shingle for shingle in own if not shingle & 7]
+    return tuple(own) if len(own) < SAMPLED else [shingle for shingle in own if not shingle & 7]

@@ -6,6 +6,7 @@ import re
 import unicodedata
 from bisect import bisect_right
 from collections.abc import Iterator
+from itertools import accumulate
 from typing import NamedTuple
 
 _END = re.compile("\r\n|[\r\n\v\f\x85\u2028\u2029]")
@@ -37,7 +38,7 @@ class Lines:
 
     def __init__(self, text: str, width: int | None = None) -> None:
         self.text = text
-        ends = [match.end() for match in _END.finditer(text)]
+        ends = _ends(text)
         starts = [0, *ends]
         if width is not None and any(
             end - start > width for start, end in zip(starts, [*ends, len(text)], strict=True)
@@ -84,6 +85,17 @@ class Lines:
         """The lines without their ends."""
         for number in range(offset, min(len(self._starts), offset + limit - 1) + 1):
             yield _END.sub("", self.text[self.start(number) : self.start(number + 1)])
+
+
+def _ends(text: str) -> list[int]:
+    """Where lines end. Python parts a text in the same places, and faster, but for three separators of old."""
+    if any(separator in text for separator in "\x1c\x1d\x1e"):
+        return [match.end() for match in _END.finditer(text)]
+    parts = text.splitlines(keepends=True)
+    ends = list(accumulate(map(len, parts)))
+    if parts and _END.match(parts[-1][-1]) is None:  # the last line has no end
+        ends.pop()
+    return ends
 
 
 def _pieces(text: str, start: int, end: int, width: int) -> Iterator[int]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from itertools import chain
 from threading import Lock
 from weakref import WeakKeyDictionary
 
@@ -16,10 +15,12 @@ KEPT_WORDS = 100_000
 
 
 class KnownWords:
-    """The words of an index's texts met so far: `terms`, what each analyses to, and back. It only grows."""
+    """The words of an index's texts met so far: `terms`, what each analyses to, and back; `keys`, a number
+    for that, 0 for nothing. It only grows."""
 
     def __init__(self) -> None:
         self.terms: dict[str, list[str]] = {}
+        self.keys: dict[str, int] = {}
         self._words: dict[str, set[str]] = {}
         self._lock = Lock()
 
@@ -32,6 +33,7 @@ class KnownWords:
             for word, terms in zip(new, analysed, strict=True):
                 for term in terms:
                     self._words.setdefault(term, set()).add(word)
+                self.keys[word] = hash(tuple(terms)) if terms else 0
                 self.terms[word] = terms
 
     def words_of(self, terms: Iterable[str]) -> set[str]:
@@ -48,7 +50,7 @@ class QuickMarker(Marker):
         whitespace, closed = manifest.analyzer == "whitespace", manifest.closed_positions
         super().__init__(clauses, index.analyze, whitespace=whitespace, closed=closed)
         self._known = _known_words(index)
-        self._terms = self._known.terms
+        self._terms, self._keys = self._known.terms, self._known.keys
         self._matches: dict[str, list[Mark]] = {}
 
     def words(self, text: str) -> list[str]:
@@ -61,9 +63,9 @@ class QuickMarker(Marker):
         for word in self._known.words_of(self._places) - self._matches.keys():
             self._matches[word] = self.marks(word)
 
-    def terms(self, words: Sequence[str]) -> list[str]:
-        """The analysed terms of words that are known."""
-        return list(chain.from_iterable(map(self._terms.__getitem__, words)))
+    def keys(self, words: Sequence[str]) -> list[int]:
+        """A number for the terms of each known word, within this process; of a word without terms there is none."""
+        return list(filter(None, map(self._keys.__getitem__, words)))
 
     def marks_of(self, text: str, words: Sequence[str]) -> list[Mark]:
         """The marks of a text with its words, which are known; the same as `marks`."""

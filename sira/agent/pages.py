@@ -11,7 +11,7 @@ from sira.agent.base import ToolResult
 from sira.agent.cache import CachedRanking
 from sira.agent.capping import ranks_part
 from sira.agent.excerpts import Excerpt, PassageFinder, beginning, first_window
-from sira.agent.folding import FOLD_CHARACTERS, FOLD_WORDS, shingles
+from sira.agent.folding import FOLD_CHARACTERS, FOLD_WORDS, Shingles, shingles
 from sira.agent.rendering import (
     LISTED,
     READ_HINT,
@@ -165,7 +165,7 @@ def _finder(session: Session, ranking: CachedRanking) -> PassageFinder:
     return ranking.finder
 
 
-def _shingles(session: Session, ranking: CachedRanking, texts: Mapping[int, Text | None]) -> dict[int, frozenset[int]]:
+def _shingles(session: Session, ranking: CachedRanking, texts: Mapping[int, Text | None]) -> dict[int, Shingles]:
     """The shingles of hits by rank, analysed in one batch; of those that were shown none, since they stay."""
     index = session.backend.index
     new = {rank: text.document for rank, text in texts.items() if text and text.document.docid not in ranking.shown}
@@ -173,10 +173,9 @@ def _shingles(session: Session, ranking: CachedRanking, texts: Mapping[int, Text
         return {}
     if session.settings.query_excerpts:
         finder = _finder(session, ranking)
-        terms = [finder.terms(document.docid, FOLD_WORDS) for document in new.values()]
-    else:
-        terms = [found[:FOLD_WORDS] for found in index.analyze([item.text[:FOLD_CHARACTERS] for item in new.values()])]
-    return {rank: shingles(found) for rank, found in zip(new, terms, strict=True)}
+        return {rank: shingles(finder.keys(document.docid, FOLD_WORDS)) for rank, document in new.items()}
+    analysed = index.analyze([document.text[:FOLD_CHARACTERS] for document in new.values()])
+    return {rank: shingles(terms[:FOLD_WORDS]) for rank, terms in zip(new, analysed, strict=True)}
 
 
 def _block(session: Session, ranking: CachedRanking, rank: int, text: Text | None) -> list[str]:

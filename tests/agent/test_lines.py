@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import random
+import re
 import unicodedata
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from sira.agent.lines import Lines, is_border
 
@@ -91,3 +94,10 @@ def test_places_and_numbers_agree() -> None:
         assert lines.number_at(lines.start(number)) == number
     assert lines.number_at(4) == 2
     assert lines.page(99, 5).total == len(lines)
+
+
+@given(st.text(alphabet="ab \n\r\v\f\x1c\x1d\x1e\x85\u2028\u2029é", max_size=40))
+def test_lines_end_where_java_ends_them(text: str) -> None:
+    ends = [match.end() for match in re.finditer("\r\n|[\r\n\v\f\x85\u2028\u2029]", text)]
+    lines = Lines(text)
+    assert [lines.start(number) for number in range(1, len(lines) + 1)] == [0, *ends]

@@ -137,16 +137,16 @@ def test_pi_serini_s_window_is_that_of_any_first_word() -> None:
 def test_shingles_tell_what_is_alike() -> None:
     words = [f"w{number}" for number in range(100)]
     own, other = shingles(words), shingles([*words[:97], "new", "words", "here"])
-    assert len(own & other) / len(own | other) == 94 / 100
+    assert len(own.all & other.all) / len(own.all | other.all) == 94 / 100
     shown = ShownTexts()
     shown.add("d", 3, own)
-    shown.add("empty", 4, frozenset())
+    shown.add("empty", 4, shingles([]))
     assert shown.duplicate_of(9, own, 1.0) == "d"
     assert shown.duplicate_of(9, other, 0.94) == "d"
     assert shown.duplicate_of(9, other, 0.95) is None
     assert shown.duplicate_of(2, own, 0.5) is None
     assert shown.duplicate_of(9, shingles(words[::-1]), 0.01) is None
-    assert shown.duplicate_of(9, frozenset(), 0.01) is None
+    assert shown.duplicate_of(9, shingles([]), 0.01) is None
     shown.add("better", 1, own)
     assert shown.duplicate_of(9, own, 0.9) == "better"
     shown.add("short", 5, shingles(list("abcdefg")))
