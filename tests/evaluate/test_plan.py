@@ -84,7 +84,7 @@ def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[OpenAIServer]:
 def folder(tmp_path: Path, server: OpenAIServer) -> Path:
     tables = collections(tmp_path, 1) + 'asked = { llm = "model.toml", samples = 2 }\n'
     (tmp_path / "e.toml").write_text(HEAD + tables + BM25 + LIVE, encoding="utf-8")
-    model = f'[model]\nbackend = "openai"\nmodel = "served-model"\nbase_url = "{server.url}"\nmax_retries = 0\n'
+    model = f'[model]\nbackend = "openai"\nmodel = "served-model"\nbase_url = "{server.url}"\nmax_retries = 2\n'
     (tmp_path / "model.toml").write_text(model + "temperature = 0.7\n" + PRICE, encoding="utf-8")
     return tmp_path
 

@@ -78,6 +78,8 @@ class OpenAIServer:
                 pass
 
         class Server(ThreadingHTTPServer):
+            request_queue_size = 256  # a busy machine accepts late, and a connection that is dropped is a failed call
+
             def handle_error(self, request: Any, client_address: Any) -> None:
                 pass  # a client that has gone
 
