@@ -165,6 +165,7 @@ def test_a_new_build_takes_over_without_a_wrong_answer(tmp_path: Path) -> None:
         threads = [threading.Thread(target=ask) for _ in range(3)]
         for thread in threads:
             thread.start()
+        assert soon(lambda: "a" in answered)
         for generation, documents in enumerate(builds[1:], start=2):
             build_index(records(documents), folder, progress=False, overwrite=True)
             assert soon(lambda generation=generation: generation_of(server) == generation)
