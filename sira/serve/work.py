@@ -61,12 +61,16 @@ class Workers:
             if self._closed:
                 raise Closing("the server is shutting down: ask again in a moment, or another one")
             if self._running + len(self._waiting) >= self.threads + self.queue:
-                self.rejected += 1
-                wait = max(1, round(self._mean_s * (len(self._waiting) + 1) / self.threads))
-                raise Busy(f"all {self.threads} threads work and {self.queue} requests wait: ask again later", wait)
+                raise self.refusal()
             self._waiting.append(ticket)
             self._changed.notify()
         return ticket
+
+    def refusal(self) -> Busy:
+        """Counted, with the seconds after which to come again."""
+        self.rejected += 1
+        wait = max(1, round(self._mean_s * (len(self._waiting) + 1) / self.threads))
+        return Busy(f"all {self.threads} threads work and {self.queue} requests wait: ask again later", wait)
 
     def cancel(self, ticket: Ticket[Any]) -> None:
         """Nobody waits for it: it is not begun, or told to stop at its next step."""

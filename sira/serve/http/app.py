@@ -28,6 +28,7 @@ from sira.serve.http.guard import Guard
 from sira.serve.http.metrics import Metrics
 from sira.serve.http.models import ProblemOut
 from sira.serve.http.peers import Peers
+from sira.serve.http.places import Places
 from sira.serve.http.problems import invalid, of_status, problem_of
 from sira.serve.service import Service
 from sira.serve.settings import HttpSettings
@@ -111,7 +112,12 @@ def create_app(
     if peers is not None:
         app.add_middleware(peers.forwarding)
     app.add_middleware(
-        Guard, settings=settings, limits=front.service.limits, metrics=app.state.metrics, write=log.write
+        Guard,
+        settings=settings,
+        limits=front.service.limits,
+        places=Places(front),
+        metrics=app.state.metrics,
+        write=log.write,
     )
     app.openapi = lambda: _openapi(app)
     return app

@@ -1,4 +1,5 @@
-"""What stands before every route: who may ask, how much may come, the request id, the access log and the counters."""
+"""What stands before every route: who may ask, how much may come, how many at a time, the request id, the access log
+and the counters."""
 
 from __future__ import annotations
 
@@ -17,8 +18,10 @@ from urllib.parse import urlsplit
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from sira.serve.faults import Busy
 from sira.serve.http.metrics import Metrics
-from sira.serve.http.problems import INTERNAL, Problem, ProblemError, refused
+from sira.serve.http.places import Places
+from sira.serve.http.problems import INTERNAL, Problem, ProblemError, problem_of, refused
 from sira.serve.limits import Limits
 from sira.serve.settings import LOOPBACK, HttpSettings
 
@@ -44,8 +47,10 @@ Write = Callable[[Mapping[str, Any]], None]
 class Guard:
     """An ASGI app around another. Every request gets an answer: a fault of the app is a problem of status 500."""
 
-    def __init__(self, app: ASGIApp, settings: HttpSettings, limits: Limits, metrics: Metrics, write: Write) -> None:
-        self._app, self._limits, self._metrics, self._write = app, limits, metrics, write
+    def __init__(
+        self, app: ASGIApp, *, settings: HttpSettings, limits: Limits, places: Places, metrics: Metrics, write: Write
+    ) -> None:
+        self._app, self._limits, self._places, self._metrics, self._write = app, limits, places, metrics, write
         self._log_texts = settings.log_texts
         self._token = None if settings.token is None else _digest(settings.token.encode())
         loopback = settings.on_loopback
@@ -62,15 +67,22 @@ class Guard:
         request_id = given if _REQUEST_ID.fullmatch(given) else secrets.token_hex(8)
         scope["request_id"] = request_id
         answer = _Answer(send, request_id, self._limits.write_s)
+        place = self._places.place(scope["path"])
         self._metrics.in_flight += 1
         try:
             try:
                 self._admit(scope, headers)
                 body = _Body(receive, self._limits)
                 await body.check(headers)
+                if place is not None:
+                    await body.come()
+                    place.take()
+                    answer.began = place.leave
                 await self._app(scope, body, answer.send)
             except ProblemError as error:  # raised before the framework could see it
                 await self._told(error.problem, scope, receive, answer)
+            except Busy as error:
+                await self._told(problem_of(error), scope, receive, answer)
             except Exception:
                 if answer.status is None:
                     _log.exception("request %s failed", request_id)
@@ -78,6 +90,8 @@ class Guard:
                 elif not isinstance(answer.fault, TimeoutError):
                     raise
         finally:
+            if place is not None:
+                place.leave()
             self._metrics.in_flight -= 1
             took = time.perf_counter() - start
             status = answer.status or 499
@@ -162,10 +176,14 @@ class _Answer:
         self.status: int | None = None
         self.size = 0
         self.fault: BaseException | None = None
+        self.began: Callable[[], None] | None = None
+        """Called when the answer begins."""
 
     async def send(self, message: Message) -> None:
         if message["type"] == "http.response.start":
             self.status = message["status"]
+            if self.began is not None:
+                self.began()
             there = {name.lower() for name, _ in message.get("headers", ())}
             more = [(name, value) for name, value in _HEADERS if name not in there]
             message = {**message, "headers": [*message.get("headers", ()), (b"x-request-id", self._id), *more]}
@@ -186,6 +204,18 @@ class _Body:
         self._receive, self._limits = receive, limits
         self._size, self._whole = 0, False
         self._end = time.monotonic() + limits.body_s
+        self._come: Message | None = None
+
+    async def come(self) -> None:
+        """Wait until all of it is here. Raises ProblemError (413, 408)."""
+        parts: list[bytes] = []
+        while not self._whole:
+            message = await self()
+            if message["type"] != "http.request":
+                self._come = message
+                return
+            parts.append(message.get("body", b""))
+        self._come = {"type": "http.request", "body": b"".join(parts), "more_body": False}
 
     async def check(self, headers: Mapping[str, str]) -> None:
         """Raises ProblemError (413) for a body that says itself how large it is."""
@@ -207,6 +237,9 @@ class _Body:
                         return
 
     async def __call__(self) -> Message:
+        if self._come is not None:
+            come, self._come = self._come, None
+            return come
         if self._whole:
             return await self._receive()
         try:
