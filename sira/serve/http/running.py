@@ -16,9 +16,9 @@ import threading
 from collections.abc import Callable
 from contextlib import closing
 from dataclasses import replace
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import uvicorn
 from fastapi import FastAPI
@@ -28,6 +28,7 @@ from uvicorn.supervisors import Multiprocess
 from sira.errors import InputError
 from sira.serve.front import Front
 from sira.serve.http.app import Mounted, create_app
+from sira.serve.http.protocol import Protocol
 from sira.serve.service import Service
 from sira.serve.settings import HttpSettings, ServeSettings
 
@@ -50,14 +51,14 @@ def serve(serving: ServeSettings, http: HttpSettings, announce: Callable[[str], 
         if http.workers == 1:
             app = app_of(serving, http)
             announce(address)
-            uvicorn.Server(_config(app, http, serving)).run([listening])
+            uvicorn.Server(config_of(app, http, serving)).run([listening])
             return
         Service(serving).close()  # settings that cannot be used are told once, and not by each process
         folder = Path(tempfile.mkdtemp(prefix="sira-serve-"))
         try:
             os.environ[SETTINGS_VARIABLE] = _written(serving, replace(http, run_folder=folder))
             announce(address)
-            config = _config("sira.serve.http.running:worker_app", http, serving)
+            config = config_of("sira.serve.http.running:worker_app", http, serving)
             Multiprocess(config, sockets=[listening]).run()
         finally:
             shutil.rmtree(folder, ignore_errors=True)
@@ -114,13 +115,14 @@ def _leave_with_parent() -> None:
     threading.Thread(target=watch, name="sira-serve-parent", daemon=True).start()
 
 
-def _config(app: Any, http: HttpSettings, serving: ServeSettings) -> uvicorn.Config:
+def config_of(app: Any, http: HttpSettings, serving: ServeSettings) -> uvicorn.Config:
+    """`app`: or its factory, as module:function."""
     limits = serving.limits
     return uvicorn.Config(
         app,
         factory=isinstance(app, str),
         workers=http.workers,
-        http="h11",  # strict, and with a bound on headers
+        http=cast(Any, partial(Protocol, head_s=limits.body_s)),  # h11: strict, and with a bound on headers
         ws="none",
         lifespan="on",
         log_config=None,

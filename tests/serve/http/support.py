@@ -18,7 +18,7 @@ from fastapi import FastAPI
 from sira.records import Document
 from sira.serve.front import Front
 from sira.serve.http.app import create_app
-from sira.serve.http.running import bound
+from sira.serve.http.running import bound, config_of
 from sira.serve.limits import Limits
 from sira.serve.service import Service
 from sira.serve.settings import HttpSettings, ServeSettings
@@ -70,9 +70,7 @@ def running(
     limits = limits or Limits(threads=2)
     front = front or Front(Service(ServeSettings(indexes, limits=limits, **serving)))
     app = create_app(front, http or HttpSettings(log=NO_LOG))
-    config = uvicorn.Config(app, http="h11", log_config=None, access_log=False,
-                            timeout_graceful_shutdown=max(1, round(limits.shutdown_s)))  # fmt: skip
-    server = uvicorn.Server(config)
+    server = uvicorn.Server(config_of(app, HttpSettings(), front.service.settings))
     with closing(bound(HttpSettings(port=0))) as listening:
         listening.listen()
         thread = threading.Thread(target=server.run, args=([listening],), daemon=True)

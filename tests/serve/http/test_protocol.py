@@ -1,0 +1,81 @@
+"""Connections: heads that do not come, and answers that go out whole."""
+
+from __future__ import annotations
+
+import json
+import socket
+import time
+from typing import Any
+
+import httpx2
+import pytest
+
+from sira.serve.limits import Limits
+from tests.conftest import MakeIndex
+from tests.serve.http.support import DOCUMENTS, running, soon
+
+pytestmark = pytest.mark.java
+HEAD = b"GET /health HTTP/1.1\r\nHost: localhost\r\n"
+
+
+def ended(connection: socket.socket) -> bytes:
+    """What comes until the server closes the connection."""
+    parts: list[bytes] = []
+    while part := connection.recv(65536):
+        parts.append(part)
+    return b"".join(parts)
+
+
+def refuses(connection: socket.socket) -> bool:
+    """Whether the other end is closed, so that one byte more cannot be sent."""
+    try:
+        connection.sendall(b"G")
+    except OSError:
+        return True
+    return False
+
+
+def test_a_connection_without_a_whole_head_is_closed(make_index: MakeIndex) -> None:
+    with running({"pots": make_index(DOCUMENTS)}, Limits(threads=1, body_s=0.5)) as server:
+        address = ("127.0.0.1", server.port)
+        silent, half, second = (socket.create_connection(address, timeout=20) for _ in range(3))
+        half.sendall(HEAD)
+        second.sendall(HEAD + b"\r\n")
+        assert b" 200 OK" in second.recv(65536)
+        time.sleep(1.0)  # between requests a connection may rest
+        second.sendall(HEAD)
+        assert [ended(item) for item in (silent, half, second)] == [b"", b"", b""]
+        dripping = socket.create_connection(address, timeout=20)
+        assert soon(lambda: refuses(dripping))
+        assert server.get("/health").status_code == 200
+        for item in (silent, half, second, dripping):
+            item.close()
+        assert soon(lambda: len(server.server.server_state.connections) == 1)
+
+
+def test_the_bound_on_heads_is_none_on_answers(make_index: MakeIndex) -> None:
+    with running({"pots": make_index(DOCUMENTS)}, Limits(threads=1, body_s=0.5, search_s=30)) as server:
+        service = server.front.service
+        real = service.search
+
+        def slow(*asked: Any) -> dict[str, Any]:
+            time.sleep(1.2)
+            return real(*asked)
+
+        service.search = slow  # type: ignore[method-assign]
+        for _ in range(2):  # on one connection
+            assert server.post("/v1/indexes/pots/search", {"query": "kiln"}).status_code == 200
+        assert len(server.server.server_state.connections) == 1
+
+
+def test_a_large_answer_and_pipelined_small_ones_come_whole_and_in_order(make_index: MakeIndex) -> None:
+    with running({"pots": make_index(DOCUMENTS)}, Limits(threads=2)) as server:
+        asked = {"docid": "long", "limit": 2000}
+        plain = httpx2.get(f"{server.url}/v1/indexes/pots/documents", params=asked, headers={"accept-encoding": ""})
+        assert len(plain.content) == int(plain.headers["content-length"]) > 100_000
+        one = b"GET /v1/indexes/pots/documents?docid=long&limit=2000 HTTP/1.1\r\nHost: localhost\r\n"
+        with socket.create_connection(("127.0.0.1", server.port), timeout=20) as connection:
+            connection.sendall((one + b"\r\n") * 2 + HEAD + b"Connection: close\r\n\r\n")
+            told = ended(connection)
+        bodies = [item.partition(b"\r\n\r\n")[2] for item in told.split(b"HTTP/1.1 200 OK")[1:]]
+        assert [json.loads(item) for item in bodies] == [plain.json(), plain.json(), {"status": "ok"}]
