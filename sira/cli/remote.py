@@ -45,6 +45,8 @@ def search(arguments: argparse.Namespace, k: int) -> int:
     if arguments.llm not in (None, OWN_MODEL):
         raise InputError(f"--llm {arguments.llm}: with --server it is `--llm {OWN_MODEL}`, the model of the server")
     index = None if arguments.index is None else str(arguments.index)
+    if index is not None and "/" in index:
+        raise InputError(f"--index {index}: with --server it is the name of one of its indexes, no folder")
     with SiraClient(arguments.server, read_token(arguments.token_file), index=index, retries=RETRIES) as client:
         served = Served(client, bool(client.manifest().manifest.get("stored_text")))
         return served.search(arguments, k)

@@ -70,7 +70,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def _add_server(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
-    add("--server", metavar="URL", help="let a `sira serve` search, such as http://127.0.0.1:8321 (docs/client.md)")
+    add("--server", metavar="URL", help="let a `sira serve` search: http://HOST:PORT; with its model: --llm server")
     add("--token-file", type=Path, metavar="FILE", help="a file with the server's token (or $SIRA_TOKEN)")
 
 

@@ -73,8 +73,8 @@ def quoted(part: str) -> str:
         raise InputError(f"{part!r} is no name that can stand in an address: give the name of an index or a session")
     try:
         return quote(part, safe="")
-    except UnicodeEncodeError:
-        raise InputError(f"{part!r} holds half a character: give a whole name") from None
+    except (UnicodeEncodeError, TypeError):
+        raise InputError(f"{part!r} is no whole text: give the name of an index, a session or a tool") from None
 
 
 def base_url(url: str) -> str:

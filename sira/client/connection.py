@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import os
 import socket
 import threading
 import time
@@ -56,8 +57,20 @@ class Way:
             "timeout": http.Timeout(self.timeout_s, connect=min(CONNECT_S, self.timeout_s)),
             "limits": http.Limits(max_connections=CONNECTIONS, max_keepalive_connections=CONNECTIONS),
             "follow_redirects": False,  # the token is for this server alone
+            "verify": not local or self.url.startswith("https"),  # reading certificates takes longer than a search
             "trust_env": not local,  # proxies
         }
+
+    @contextlib.contextmanager
+    def opening(self) -> Generator[None]:
+        """Raises EnvironmentFault for proxies and certificates that the environment names and that cannot be used."""
+        try:
+            yield
+        except (ImportError, ValueError, OSError) as error:
+            raise EnvironmentFault(
+                f"the proxies or certificates that the environment names cannot be used ({error}): mend ALL_PROXY, "
+                "HTTP_PROXY, HTTPS_PROXY or SSL_CERT_FILE"
+            ) from None
 
     def request(self, call: Call[Any]) -> dict[str, Any]:
         content = call.content()
@@ -79,21 +92,29 @@ class Way:
             if closed.is_set():
                 raise _closed() from None
             if isinstance(error, http.ConnectTimeout):
-                raise self._unreachable("no connection in time") from None
+                raise self._unreachable("no connection in time", sent=False) from None
             raise SlowError(
                 f"{self.url}: no answer within {self.timeout_s:g} s: ask for less, or give a longer timeout_s"
             ) from None
-        except (http.HTTPError, http.InvalidURL, OSError) as error:
+        except (http.InvalidURL, UnicodeEncodeError) as error:
+            raise InputError(
+                f"{self.url}: a name or docid cannot stand in an address ({error}): give another"
+            ) from None
+        except (http.HTTPError, OSError) as error:
             if closed.is_set():
                 raise _closed() from None
-            raise self._unreachable(" ".join(str(error).split()) or "the connection broke") from None
+            why = " ".join(str(error).split()) or "the connection broke"
+            raise self._unreachable(why, sent=not isinstance(error, http.ConnectError)) from None
         except RuntimeError:  # httpx2's own word for a closed client
             if closed.is_set():
                 raise _closed() from None
             raise
 
-    def _unreachable(self, why: str) -> UnreachableError:
-        return UnreachableError(f"{self.url}: it cannot be reached ({why}): check that `sira serve` runs there")
+    def _unreachable(self, why: str, *, sent: bool) -> UnreachableError:
+        remedy = "check that `sira serve` runs there" + ("" if on_loopback(self.url) else ", and what is in between")
+        error = UnreachableError(f"{self.url}: it cannot be reached ({why}): {remedy}")
+        error.sent = sent
+        return error
 
 
 def _closed() -> ClosedError:
@@ -109,13 +130,26 @@ class Connection:
     """Kept-alive connections to one server; any number of threads may call at once."""
 
     def __init__(self, way: Way) -> None:
-        self._way, self._closed = way, threading.Event()
-        self._http = _httpx2().Client(**way.settings)
+        self._way, self._closed, self._reached = way, threading.Event(), False
+        self._open()
+
+    def _open(self) -> None:
+        with self._way.opening():
+            self._http = _httpx2().Client(**self._way.settings)
         self._sockets: weakref.WeakSet[socket.socket] = weakref.WeakSet()
         self._lock = threading.Lock()
+        self._process = os.getpid()  # the last: other threads go by it
+
+    def _reopen(self) -> None:
+        """Connections of its own for a process that was forked: by those of its parent it would get the parent's
+        answers. Those are left as they are, neither used nor ended."""
+        self._parents = self._http
+        self._open()
 
     def run(self, call: Call[Result]) -> Result:
         """Raises Problem by its kind, and InputError for what cannot be sent."""
+        if self._process != os.getpid():
+            self._reopen()
         request = self._way.request(call)
         tried = 0
         while True:
@@ -125,9 +159,10 @@ class Connection:
                     raise _closed()
                 with self._way.faults(self._closed):
                     response = self._http.request(**request, extensions={"trace": self._traced})
+                self._reached = True
                 return result(call, _reply(response), self._way.url)
             except Problem as error:
-                wait = self._way.retries.wait_s(error, tried, repeatable=call.repeatable)
+                wait = self._way.retries.wait_s(error, tried, repeatable=call.repeatable, reached=self._reached)
                 if wait is None:
                     raise
             if self._closed.wait(wait):
@@ -135,6 +170,8 @@ class Connection:
 
     def close(self) -> None:
         """Also ends the calls that other threads wait for: they raise ClosedError."""
+        if self._process != os.getpid():
+            self._reopen()
         with self._lock:
             self._closed.set()
             for item in self._sockets:
@@ -158,15 +195,18 @@ def _shut(opened: socket.socket) -> None:
 
 
 class AsyncConnection:
-    """The same for asyncio; all calls in one event loop. A call that is cancelled ends its connection, by which the
-    server knows that nobody waits any more."""
+    """The same for asyncio; all calls in one event loop, that of the first. A call that is cancelled ends its
+    connection, by which the server knows that nobody waits any more."""
 
     def __init__(self, way: Way) -> None:
-        self._way, self._closed = way, threading.Event()
-        self._http = _httpx2().AsyncClient(**way.settings)
+        self._way, self._closed, self._reached = way, threading.Event(), False
+        with way.opening():
+            self._http = _httpx2().AsyncClient(**way.settings)
+        self._loop: asyncio.AbstractEventLoop | None = None
 
     async def run(self, call: Call[Result]) -> Result:
-        """Raises as `Connection.run`."""
+        """Raises as `Connection.run`, and InputError in another event loop."""
+        self._bind()
         request = self._way.request(call)
         tried = 0
         while True:
@@ -176,24 +216,33 @@ class AsyncConnection:
                     raise _closed()
                 with self._way.faults(self._closed):
                     response = await self._http.request(**request)
+                self._reached = True
                 return result(call, _reply(response), self._way.url)
             except Problem as error:
-                wait = self._way.retries.wait_s(error, tried, repeatable=call.repeatable)
+                wait = self._way.retries.wait_s(error, tried, repeatable=call.repeatable, reached=self._reached)
                 if wait is None:
                     raise
             end = time.monotonic() + wait
             while not self._closed.is_set() and (left := end - time.monotonic()) > 0:
                 await asyncio.sleep(min(left, 0.1))
 
+    def _bind(self) -> None:
+        loop = asyncio.get_running_loop()
+        self._loop = self._loop or loop
+        if self._loop is not loop:
+            raise InputError("this client belongs to another event loop: open one in each (`async with`)")
+
     async def close(self) -> None:
         """Also ends the calls that other tasks wait for: they raise ClosedError."""
         self._closed.set()
-        await self._http.aclose()
+        if self._loop is None or not self._loop.is_closed():  # connections end with their loop
+            self._bind()
+            await self._http.aclose()
 
 
 def _httpx2() -> Any:
     try:
         import httpx2
     except ModuleNotFoundError:
-        raise EnvironmentFault("the client needs the package httpx2: pip install 'sira[serve]'") from None
+        raise EnvironmentFault("the client needs the package httpx2: python -m pip install 'httpx2>=2.10'") from None
     return httpx2

@@ -10,7 +10,7 @@ SiraError
 │   ├── BusyError             429: ask again after `retry_after_s`
 │   ├── UnavailableError      503: it shuts down, an index cannot be opened, or it has no model
 │   ├── SlowError             408, 504, or no answer within the client's timeout
-│   ├── UnreachableError      no connection, or one that broke before the answer was whole
+│   ├── UnreachableError      502, no connection, or one that broke before the answer was whole
 │   ├── ClosedError           the client was closed, also while it waited
 │   └── ForeignAnswerError    an answer that is none of sira's
 └── ServerFaultError          500 and other 5xx: a fault of the server's, whose log has more under `request_id`
@@ -67,7 +67,9 @@ class SlowError(Problem, EnvironmentFault):
 
 
 class UnreachableError(Problem, EnvironmentFault):
-    """No connection, or one that broke."""
+    """No connection, or one that broke. `sent` is False where none came about: the server has begun nothing."""
+
+    sent: bool = True
 
 
 class ClosedError(Problem, EnvironmentFault):
@@ -127,6 +129,7 @@ def _class(status: int) -> type[Problem]:
         408: SlowError,
         421: UnauthorizedError,
         429: BusyError,
+        502: UnreachableError,
         503: UnavailableError,
         504: SlowError,
     }

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any, Unpack
+from typing import Any, TypeVar, Unpack
 
 from sira.client import answers
 from sira.client.answers import (
@@ -23,7 +23,10 @@ from sira.client.answers import (
 from sira.client.calls import Call, quoted
 from sira.client.errors import Problem
 from sira.client.options import CompileOptions, ExplainOptions, FindOptions, SearchOptions
+from sira.errors import InputError
 from sira.program import Program, program_to_json
+
+Value = TypeVar("Value")
 
 
 def health() -> Call[Json]:
@@ -63,7 +66,7 @@ def search(index: str, **options: Unpack[SearchOptions]) -> Call[SearchPage]:
 
 
 def batch(index: str, searches: Iterable[SearchOptions]) -> Call[tuple[SearchPage | Problem, ...]]:
-    body = {"searches": [_body(options) for options in searches]}
+    body = {"searches": [_body(options) for options in _listed(searches, "searches")]}
     return Call("POST", f"/v1/indexes/{quoted(index)}/search/batch", answers.batch, body)
 
 
@@ -82,7 +85,7 @@ def find(index: str, docid: str, pattern: str, **options: Unpack[FindOptions]) -
 
 
 def terms(index: str, texts: Iterable[str]) -> Call[Terms]:
-    return Call("POST", f"/v1/indexes/{quoted(index)}/terms", answers.terms, {"terms": list(texts)})
+    return Call("POST", f"/v1/indexes/{quoted(index)}/terms", answers.terms, {"terms": _listed(texts, "texts")})
 
 
 def open_session(index: str, profile: str | None, settings: Mapping[str, Any] | None) -> Call[SessionFacts]:
@@ -101,7 +104,7 @@ def close_session(session: str) -> Call[None]:
 
 def call_tool(session: str, tool: str, arguments: str | Mapping[str, Any]) -> Call[ToolAnswer]:
     path = f"/v1/sessions/{quoted(session)}/tools/{quoted(tool)}"
-    given = arguments if isinstance(arguments, str) else dict(arguments)
+    given = dict(arguments) if isinstance(arguments, Mapping) else arguments
     return Call("POST", path, answers.tool_answer, {"arguments": given}, repeatable=False)
 
 
@@ -117,6 +120,13 @@ def pi_read_document(index: str | None, docid: str, offset: int, limit: int) -> 
 
 def _pi(index: str | None) -> str:
     return "/pi" if index is None else f"/pi/{quoted(index)}"
+
+
+def _listed(items: Iterable[Value], name: str) -> list[Value]:
+    """Raises InputError for one text or mapping, which Python would take as its letters or keys."""
+    if isinstance(items, str | bytes | Mapping):
+        raise InputError(f"{name}: give a list, of one item where there is one")
+    return list(items)
 
 
 def _body(options: Mapping[str, Any]) -> dict[str, Any]:

@@ -104,18 +104,19 @@ class Scripted:
 
 @dataclass
 class Asked:
-    """A request as it came."""
+    """A request as it came; `port` is that of its connection on the side of the client."""
 
     method: str
     path: str
     headers: Mapping[str, str]
     body: Any
+    port: int
 
 
 class ScriptedServer:
     """Gives its answers in turn, the last one again and again."""
 
-    def __init__(self, answers: Sequence[Scripted]) -> None:
+    def __init__(self, answers: Sequence[Scripted], port: int = 0) -> None:
         self.asked: list[Asked] = []
         self._answers, self._lock, self._stopped = list(answers), threading.Lock(), threading.Event()
         outer = self
@@ -137,18 +138,20 @@ class ScriptedServer:
             def log_message(self, format: str, *args: Any) -> None:
                 pass
 
-        self._http = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self._http = ThreadingHTTPServer(("127.0.0.1", port), Handler)
         self._http.daemon_threads = True
         self._thread = threading.Thread(target=self._http.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
         self._thread.start()
-        self.url = f"http://127.0.0.1:{self._http.server_address[1]}"
+        self.port: int = self._http.server_address[1]
+        self.url = f"http://127.0.0.1:{self.port}"
 
     def _answer(self, handler: BaseHTTPRequestHandler) -> None:
         length = int(handler.headers.get("Content-Length") or 0)
         body = handler.rfile.read(length)
         with self._lock:
             headers = {name.lower(): value for name, value in handler.headers.items()}
-            self.asked.append(Asked(handler.command, handler.path, headers, json.loads(body) if body else None))
+            given, port = json.loads(body) if body else None, handler.client_address[1]
+            self.asked.append(Asked(handler.command, handler.path, headers, given, port))
             answer = self._answers.pop(0) if len(self._answers) > 1 else self._answers[0]
         self._stopped.wait(answer.hang_s)
         data = answer.body.encode() if isinstance(answer.body, str) else json.dumps(answer.body).encode()
@@ -170,8 +173,8 @@ class ScriptedServer:
 
 
 @contextmanager
-def scripted(*answers: Scripted) -> Generator[ScriptedServer]:
-    server = ScriptedServer(answers)
+def scripted(*answers: Scripted, port: int = 0) -> Generator[ScriptedServer]:
+    server = ScriptedServer(answers, port)
     try:
         yield server
     finally:

@@ -136,6 +136,8 @@ def test_sessions(client: SiraClient) -> None:
     assert "celadon" in found.text
     spoiled = client.call_tool(session.session, "search", "{")
     assert spoiled.failure == "invalid_tool_arguments"
+    with pytest.raises(InvalidRequestError, match="arguments"):  # what a model wrote, read as JSON
+        client.call_tool(session.session, "search", ["celadon"])  # pyright: ignore[reportArgumentType]
     assert client.session(session.session).index == "pottery"
     with pytest.raises(AbsentError, match="choose search"):
         client.call_tool(session.session, "rm", {})
@@ -181,6 +183,15 @@ def test_errors_have_kinds_of_their_own(client: SiraClient) -> None:
         client.search(query="\ud800")
     with pytest.raises(InputError, match="no name"):
         client.search("..", query="x")
+    for spoiled in ("\ud800", "x" * 100_000):
+        with pytest.raises(InputError, match="cannot stand in an address"):
+            client.document(spoiled)
+    with pytest.raises(InputError, match="no whole text"):
+        client.session(None)  # pyright: ignore[reportArgumentType]
+    with pytest.raises(InputError, match="texts: give a list"):
+        client.terms("glaze")
+    with pytest.raises(InputError, match="searches: give a list"):
+        client.batch({"query": "x"})  # pyright: ignore[reportArgumentType]
     for name in ("a/../../b", "%2e%2e", "x" * 300, "a\0b"):
         with pytest.raises(AbsentError):
             client.manifest(name)

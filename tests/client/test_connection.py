@@ -20,7 +20,7 @@ from sira.client import (
     UnavailableError,
     UnreachableError,
 )
-from sira.errors import InputError
+from sira.errors import EnvironmentFault, InputError
 from tests.client.support import Scripted, in_thread, problem, scripted
 
 pytest.importorskip("httpx2", reason="the client needs httpx2")
@@ -61,6 +61,41 @@ def test_what_waiting_does_not_mend_is_not_asked_again(answer: Scripted) -> None
         assert (caught.value.status, caught.value.item, caught.value.request_id) == (answer.status, "field", "r1")
 
 
+def test_what_a_balancer_answers_for_a_server_that_is_gone_is_tried_again() -> None:
+    none_left = Scripted(503, "<html>", kind="text/html")
+    gone = Scripted(502, "<html>", {"Retry-After": "0"}, kind="text/html")
+    with scripted(none_left, gone, OK) as server, SiraClient(server.url, retries=3) as client:
+        assert client.health() == {"status": "ok"}
+    with scripted(gone) as server, SiraClient(server.url, retries=3) as client:
+        with pytest.raises(UnreachableError) as caught:
+            client.call_tool("s", "search", {})  # it may have been carried out
+        assert (len(server.asked), caught.value.status, caught.value.sent) == (1, 502, True)
+
+
+def test_an_address_that_never_answered_is_not_asked_again() -> None:
+    with scripted(OK) as server:
+        pass
+    start = time.monotonic()
+    with SiraClient(server.url, retries=4) as client, pytest.raises(UnreachableError) as caught:
+        client.health()
+    assert caught.value.sent is False
+    assert time.monotonic() - start < 10  # four waits take 15 s
+
+
+def test_a_server_that_starts_again_is_waited_for() -> None:
+    """Also for calls that do harm twice: nothing was sent."""
+    with scripted(Scripted(200, {"status": "ok"}, {"Connection": "close"})) as server:
+        client = SiraClient(server.url, retries=5)
+        client.health()
+    thread, found = in_thread(lambda: client.call_tool("s", "search", {}))
+    time.sleep(0.3)  # it is refused once
+    answer = Scripted(200, {"text": "back", "details": {}, "failure": None})
+    with scripted(answer, port=server.port):
+        thread.join(30)
+    client.close()
+    assert found[0].text == "back"
+
+
 def test_a_broken_connection_is_tried_again_for_what_may_be_repeated() -> None:
     cut = Scripted(200, {"text": "x" * 100}, cut=True)
     with scripted(cut, OK) as server, SiraClient(server.url, retries=1) as client:
@@ -78,7 +113,7 @@ def test_a_broken_connection_is_tried_again_for_what_may_be_repeated() -> None:
         (Scripted(200, ["a list"]), ForeignAnswerError, "same version"),
         (Scripted(404, "<html>", kind="text/html"), ForeignAnswerError, "check the address"),
         (Scripted(302, "", {"Location": "http://127.0.0.1:9/"}), ForeignAnswerError, "sends elsewhere"),
-        (Scripted(502, "<html>", kind="text/html"), ServerFaultError, "502"),
+        (Scripted(502, "<html>", kind="text/html"), UnreachableError, "502"),
         (Scripted(503, "", {"Retry-After": "Mon, 01 Jan 2035 00:00:00 GMT"}), UnavailableError, "503"),
         (Scripted(429, "{", kind="application/problem+json"), BusyError, "429"),
         (problem(504, "timed-out"), SlowError, "mend it"),
@@ -147,6 +182,23 @@ def test_a_cancelled_task_frees_its_connection() -> None:
         asyncio.run(go(server.url))
 
 
+def test_an_async_client_is_of_one_event_loop() -> None:
+    with scripted(OK) as server:
+
+        async def ask() -> AsyncSiraClient:
+            async with AsyncSiraClient(server.url) as client:
+                await client.health()
+                with pytest.raises(InputError, match="another event loop"):
+                    await asyncio.to_thread(asyncio.run, client.health())
+                assert await client.health() == {"status": "ok"}
+            return client
+
+        client = asyncio.run(ask())
+        with pytest.raises(InputError, match="another event loop"):
+            asyncio.run(client.health())
+        asyncio.run(client.aclose())  # the loop that it had is closed, and with it the connections
+
+
 def test_what_is_sent(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HTTP_PROXY", "http://127.0.0.1:9")  # nothing of this machine goes through a proxy
     page: dict[str, Any] = {"hits": [], "total": 0, "next_offset": None, "generation": 1, "took_ms": 0.1, "note": {}}
@@ -179,6 +231,15 @@ def test_what_is_sent(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_addresses_that_are_none(url: str) -> None:
     with pytest.raises(InputError, match="address"):
         SiraClient(url)
+
+
+@pytest.mark.parametrize("variable", ["ALL_PROXY=ftp://x", "SSL_CERT_FILE=/nowhere"])
+@pytest.mark.parametrize("kind", [SiraClient, AsyncSiraClient])
+def test_an_environment_that_cannot_be_used(kind: Any, variable: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(*variable.split("="))
+    with pytest.raises(EnvironmentFault, match="mend ALL_PROXY"):
+        kind("http://search.example.org")
+    kind("http://127.0.0.1:8321")  # on one machine neither is used
 
 
 def test_settings_that_cannot_be() -> None:

@@ -111,6 +111,7 @@ def test_the_same_run_file(run: Run, files: Path, pottery: Path, served: Served)
         (["--llm", "server"], "this server has no model"),
         (["--llm", "server", "--phrase", "x"], "leave out --sketches and --phrase"),
         (["--index", "other"], "choose pottery"),
+        (["--index", "runs/pottery"], "no folder"),
         (["-k", "5000"], "at most 1,000"),
         (["--token-file", "/nowhere"], "the token cannot be read"),
     ],
