@@ -18,6 +18,46 @@ NAMELESS = """() => [...document.querySelectorAll(
   }).map((item) => item.outerHTML)"""
 """What a screen reader has no name for."""
 
+NAMED_OTHERWISE = """() => [...document.querySelectorAll("button[aria-label], a[aria-label]")]
+  .filter((item) => !item.ariaLabel.toLowerCase().includes(item.innerText.trim().toLowerCase()))
+  .map((item) => item.outerHTML.slice(0, 120))"""
+"""Buttons that cannot be called by what stands on them (WCAG 2.5.3)."""
+
+ALIKE = """() => {
+  const named = (item) => item.ariaLabel ?? document.getElementById(item.getAttribute("aria-labelledby"))?.textContent;
+  const names = [...document.querySelectorAll("section, [role=region], form, nav")].map(named);
+  return names.filter((name, place) => names.indexOf(name) !== place)
+    .concat([...document.querySelectorAll("th")].filter((head) => !head.textContent.trim())
+      .map((head) => head.outerHTML));
+}"""
+"""Regions of one name, and heads of tables without one."""
+
+CONTROL_CONTRAST = """() => {
+  const linear = (value) => (value <= 0.04045 ? value / 12.92 : ((value + 0.055) / 1.055) ** 2.4);
+  const light = (colour) => {
+    const [red, green, blue] = colour.match(/[\\d.]+/g).map((value) => linear(Number(value) / 255));
+    return 0.2126 * red + 0.7152 * green + 0.0722 * blue;
+  };
+  const ground = (item) => {
+    for (let at = item.parentElement; at; at = at.parentElement) {
+      const colour = getComputedStyle(at).backgroundColor;
+      if (!/, 0\\)$/.test(colour)) return colour;
+    }
+    return "rgb(255, 255, 255)";
+  };
+  let least = [99, ""];
+  const controls = "input:not([type=checkbox]), textarea, select, .bar, mark, button:not(.quiet, .document)";
+  for (const item of document.querySelectorAll(controls)) {
+    if (!item.checkVisibility()) continue;
+    const style = getComputedStyle(item);
+    const [one, other] = [light(style.borderBottomColor), light(ground(item))].sort((a, b) => b - a);
+    const ratio = (one + 0.05) / (other + 0.05);
+    if (ratio < least[0]) least = [ratio, item.outerHTML.slice(0, 80)];
+  }
+  return least;
+}"""
+"""The lowest contrast of the edge of a control, a bar or a mark against the ground around it."""
+
 LISTENING = """() => [...document.querySelectorAll("*")].flatMap((item) => [...item.attributes])
   .filter((item) => /^on/i.test(item.name)).length"""
 """Attributes that would run a script."""

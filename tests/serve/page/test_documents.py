@@ -34,7 +34,7 @@ def test_a_passage_is_found_in_a_large_document(visit: MakeVisit) -> None:
 
 def test_pages_follow_each_other_and_join_to_the_text(visit: MakeVisit) -> None:
     page = visit().search("kiln shelf glaze drips", "")
-    page.get_by_label("Read large", exact=True).click()
+    page.get_by_label("Read document large", exact=True).click()
     reader = page.locator("#reader")
     facts = reader.get_by_role("status")
     expect(facts).to_have_text("lines 1 to 200 of 4,699")
@@ -50,7 +50,7 @@ def test_pages_follow_each_other_and_join_to_the_text(visit: MakeVisit) -> None:
 
 def test_find_goes_from_place_to_place(visit: MakeVisit) -> None:
     page = visit().search("kiln shelf glaze drips", "")
-    page.get_by_label("Read large", exact=True).click()
+    page.get_by_label("Read document large", exact=True).click()
     reader = page.locator("#reader")
     facts = reader.get_by_role("status")
     field = reader.get_by_label("Find")
@@ -70,7 +70,7 @@ def test_find_goes_from_place_to_place(visit: MakeVisit) -> None:
 
 def test_words_are_marked_and_the_marks_are_gone_through(visit: MakeVisit) -> None:
     page = visit().search()
-    page.get_by_label("Read kiln-wash", exact=True).click()
+    page.get_by_label("Read document kiln-wash", exact=True).click()
     reader = page.locator("#reader")
     expect(reader.locator("mark").first).to_be_visible()
     assert "kiln" in reader.locator("mark:not(.sketch)").all_inner_texts()
@@ -86,12 +86,12 @@ def test_words_are_marked_and_the_marks_are_gone_through(visit: MakeVisit) -> No
 
 def test_scripts_of_both_directions(visit: MakeVisit) -> None:
     page = visit().search("kiln", "")
-    page.get_by_label("Read arabic", exact=True).click()
+    page.get_by_label("Read document arabic", exact=True).click()
     line = page.locator("#reader li").first
     assert line.evaluate("item => getComputedStyle(item).direction") == "rtl"
     expect(line.locator("mark")).to_have_text("kiln")
     page.keyboard.press("Escape")
-    page.get_by_label("Read chinese", exact=True).click()
+    page.get_by_label("Read document chinese", exact=True).click()
     expect(page.locator("#reader mark")).to_have_count(12)
 
 
@@ -99,7 +99,7 @@ def test_a_fault_of_the_server_is_told_in_the_dialog(visit: MakeVisit) -> None:
     made = visit()
     page = made.search("kiln", "")
     made.routes.before = lambda route, path: path.endswith("/documents") and route.abort() is None
-    page.get_by_label("Read raku", exact=True).click()
+    page.get_by_label("Read document raku", exact=True).click()
     expect(page.locator("#reader").get_by_role("alert")).to_contain_text("the connection broke")
     page.locator("#reader").get_by_role("button", name="Close").click()
     expect(page.locator("#reader")).to_be_hidden()

@@ -29,8 +29,16 @@ def test_the_page_refers_to_files_that_are_there_and_to_nothing_outside() -> Non
     assert files
     assert all(name.removeprefix("static/") in page_files() for name in files)
     for name in page_files():
-        found = re.findall(r"https?://[^\s\"')]+|url\(|@import|//[a-z]+\.[a-z]+", text(name))
+        found = re.findall(r"https?://[^\s\"')]+|\burl\(|@import|//[a-z]+\.[a-z]+", text(name))
         assert [item for item in found if "www.w3.org/2000/svg" not in item] == []
+
+
+def test_the_picture_of_the_docs_is_there_and_small() -> None:
+    docs = Path(__file__).resolve().parents[3] / "docs"
+    assert "(images/serving-page.png)" in (docs / "serving-page.md").read_text(encoding="utf-8")
+    picture = (docs / "images" / "serving-page.png").read_bytes()
+    assert picture.startswith(b"\x89PNG")
+    assert len(picture) < 120_000
 
 
 def test_the_page_has_no_inline_script_or_style() -> None:

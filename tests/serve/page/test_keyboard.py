@@ -9,7 +9,7 @@ pytest.importorskip("playwright.sync_api", reason="needs the package playwright"
 from playwright.sync_api import Page, expect
 
 from tests.serve.page.conftest import MakeVisit
-from tests.serve.page.probes import FOCUS_RING, FOCUSED, NAMELESS
+from tests.serve.page.probes import ALIKE, FOCUS_RING, FOCUSED, NAMED_OTHERWISE, NAMELESS
 
 pytestmark = pytest.mark.java
 
@@ -110,11 +110,18 @@ def test_weights_are_edited_and_run_by_keyboard(visit: MakeVisit) -> None:
 def test_the_keyboard_stays_where_it_was_in_new_results(visit: MakeVisit) -> None:
     page = visit().search()
     weight = page.get_by_label("Weight of kiln", exact=True)
+    weight.evaluate("item => item.scrollIntoView({block: 'center', behavior: 'instant'})")
     weight.focus()
+    before = weight.bounding_box()
     page.keyboard.type("3")
     page.keyboard.press("Enter")
     expect(page.locator(".caveat")).to_be_visible()
+    expect(page.locator("#status")).to_contain_text("The program was run: ")
     expect(weight).to_be_focused()
+    after = weight.bounding_box()
+    assert before is not None
+    assert after is not None
+    assert after["y"] == pytest.approx(before["y"], abs=2)  # the notice above it moves nothing
     expect(weight).to_have_value("3")
     page.get_by_role("button", name="Back to the question").focus()
     page.keyboard.press("Enter")
@@ -149,9 +156,11 @@ def test_shift_enter_begins_a_line_and_an_input_method_is_left_alone(visit: Make
 def test_everything_has_a_name_and_the_results_announce_themselves(visit: MakeVisit) -> None:
     page = visit().search()
     assert page.evaluate(NAMELESS) == []
+    assert page.evaluate(NAMED_OTHERWISE) == []
+    assert page.evaluate(ALIKE) == []
     expect(page.locator("#status")).to_have_attribute("aria-live", "polite")
     assert 'heading "Hits"' in page.locator("#hits").aria_snapshot()
-    first = page.locator("#ranks button").first.get_attribute("aria-label") or ""
+    first = page.locator("#ranks button").first.inner_text()
     assert "rank" in first  # where it went is said, not only drawn
     ids = page.evaluate("[...document.querySelectorAll('[id]')].map((item) => item.id)")
     assert len(ids) == len(set(ids))

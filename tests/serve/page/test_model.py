@@ -58,7 +58,6 @@ def test_the_models_sketch_is_shown_edited_and_linked(visit: tuple[Visit, Script
     made, model = visit
     page = made.open()
     page.locator("#question").fill("stop pots sticking in the kiln")
-    page.get_by_text("Sketch", exact=True).click()
     page.get_by_label("The server’s model writes it").check()
     page.locator("#run").click()
     made.done()
@@ -86,6 +85,5 @@ def test_without_a_model_none_is_offered(visit: tuple[Visit, Scripted]) -> None:
     made, _ = visit
     made.routes.model = False
     page = made.open()
-    page.get_by_text("Sketch", exact=True).click()
     expect(page.locator("#phrases")).to_be_visible()
     expect(page.locator("#model")).to_be_hidden()

@@ -104,11 +104,22 @@ def test_a_refusal_is_shown_with_its_remedy_and_tried_again(visit: MakeVisit) ->
     expect(problem).to_contain_text("What to do: ask again later")
     expect(problem).to_contain_text("status 429, request r-17")
     expect(problem).to_have_attribute("role", "alert")
+    expect(problem).not_to_contain_text("the search before")
     expect(page.locator("#results")).to_have_attribute("aria-busy", "false")
     made.routes.before = lambda route, path: False
     page.get_by_role("button", name="Try again").click()
     made.done()
     expect(problem).to_be_empty()
+
+
+def test_results_of_an_earlier_search_are_told_as_such_below_a_problem(visit: MakeVisit) -> None:
+    made = visit()
+    page = made.search("kiln", "")
+    made.routes.before = lambda route, path: route.abort() is None
+    page.locator("#question").fill("glaze")
+    page.keyboard.press("Enter")
+    expect(page.locator("#problem")).to_contain_text("What stands below is the search before.")
+    expect(page.locator("#hits article").first).to_be_visible()
 
 
 @pytest.mark.parametrize("how", ["gone", "html", "half"])

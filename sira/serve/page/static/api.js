@@ -87,6 +87,9 @@ export const version = (signal) => ask("GET", "version", { signal });
 /** A whole search explained (docs/explaining.md), and its program in the text form. */
 export const explain = (index, body, signal) => ask("POST", at(index, "explain"), { body, signal });
 
+/** The whole address of a search on an index. */
+export const searching = (index) => new URL(at(index, "search"), document.baseURI).href;
+
 /** The clauses that a program in the text form has on an index. */
 export async function bound(index, text, signal) {
   const answer = await ask("POST", at(index, "compile"), { body: { program_text: text }, signal });

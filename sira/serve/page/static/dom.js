@@ -57,6 +57,13 @@ export function section(id, title, ...body) {
     el("h2", { id: `${id}-title`, tabindex: "-1" }, title), ...body);
 }
 
+/** To the head of a section, with the keyboard. */
+export function goTo(part) {
+  const head = part.querySelector("h2");
+  head.scrollIntoView({ block: "start" });
+  head.focus({ preventScroll: true });
+}
+
 /** Whether a key event is this key alone, and not part of what an input method composes. */
 export function isKey(event, key) {
   return event.key === key && !event.isComposing && !event.ctrlKey && !event.metaKey && !event.altKey;

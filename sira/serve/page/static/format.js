@@ -62,7 +62,7 @@ export function outcome(verdict) {
 
 /** Why a search has no hit. */
 export function whyEmpty(program) {
-  if (!program.clauses.length) return "No hits: the program has no clause.";
+  if (!program.clauses.length) return "No hits: the program has no clause. Stop words and marks are not searched.";
   const absent = program.clauses.filter((clause) => clause.occur === "must" && clause.df === 0).map(label);
   if (absent.length) return `No hits: it requires ${absent.join(", ")}, which no document holds.`;
   return "No hits: no document matches.";

@@ -11,7 +11,7 @@ const FIRST_HITS = 20;
 /** `read(docid, passage)` opens a document, at a passage where one is given. */
 export function hits(found, read) {
   if (!found.hits.length) return section("hits", "Hits", el("p", { dir: "auto" }, clipped(whyEmpty(found.program), 400)));
-  const most = Math.max(...found.hits.flatMap((hit) => hit.contributions.map((part) => part.score)), 0) || 1;
+  const most = heaviest(found);
   const cards = el("div", {}, found.hits.slice(0, FIRST_HITS).map((hit) => card(hit, found, most, read)));
   const rest = found.hits.slice(FIRST_HITS);
   const more = rest.length > 0 && el("button", { type: "button", class: "more", on: { click: () => {
@@ -22,6 +22,9 @@ export function hits(found, read) {
   } } }, `Show ${counted(rest.length, "more hit")}`);
   return section("hits", "Hits", legend(), cards, more);
 }
+
+/** The largest number of all bars, which have one scale. */
+export const heaviest = (found) => Math.max(...found.hits.flatMap((hit) => hit.contributions.map((part) => part.score)), 0) || 1;
 
 function legend() {
   return el("p", { class: "soft" },
@@ -40,13 +43,22 @@ function card(hit, found, most, read) {
   return el("article", { "aria-labelledby": `hit-${hit.rank}` },
     el("h3", { id: `hit-${hit.rank}` }, `${hit.rank}. `, bdi(named ? "" : clipped(hit.docid)), named && el("bdi", {}, marked(hit.title, clauses))),
     el("p", { class: "facts" },
-      el("span", {}, "score ", el("b", {}, score(hit.score))),
-      el("span", {}, "plain BM25 ", badge(moveOf(hit)), el("span", { class: "hidden" }, moveOf(hit).said)),
+      el("span", {}, "score ", el("b", {}, score(hit.score)), shares(hit.contributions, clauses)),
+      el("span", {}, badge({ ...moveOf(hit), text: "" }), ` ${inWords(moveOf(hit))}`),
       named && el("span", {}, "document ", el("b", { dir: "auto" }, clipped(hit.docid))),
       hit.grade !== null && hit.grade !== undefined && el("span", {}, "grade ", el("b", {}, String(hit.grade)))),
     passages,
     bars(hit.contributions, clauses, most),
-    el("p", {}, el("button", { type: "button", class: "plain", "aria-label": `Read ${clipped(hit.docid, 60)}`, on: { click: () => read(hit.docid) } }, "Read document")));
+    el("p", {}, el("button", { type: "button", class: "plain", "aria-label": `Read document ${clipped(hit.docid, 60)}`, on: { click: () => read(hit.docid) } }, "Read document")));
+}
+
+const inWords = ({ kind, said }) => (kind === "new" ? said : `${said} ${kind === "same" ? "as" : "of"} plain BM25`);
+
+/** What the question and what was proposed have of a score; nothing where the question has all. */
+function shares(parts, clauses) {
+  const proposed = parts.filter((part) => origin(clauses[part.place]) !== "query").reduce((sum, part) => sum + part.score, 0);
+  const asked = parts.reduce((sum, part) => sum + part.score, 0) - proposed;
+  return proposed > 0 && ` = question ${score(asked)} + proposed ${score(proposed)}`;
 }
 
 /** A passage or title: pieces, those with clauses marked; dotted where all of these were proposed. */
@@ -60,7 +72,8 @@ export function mark(text, places, clauses) {
   return el("mark", { class: proposed && "sketch", title: clipped(matched.map(label).join(", ")) }, readable(text));
 }
 
-function bars(parts, clauses, most) {
+/** The contributions of a document, heaviest first; `most` has the longest bar. */
+export function bars(parts, clauses, most) {
   const shown = parts.length <= SHOWN_BARS + 1 ? parts : parts.slice(0, SHOWN_BARS);
   const rest = parts.slice(shown.length);
   const total = rest.reduce((sum, part) => sum + part.score, 0);

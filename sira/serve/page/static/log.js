@@ -8,9 +8,9 @@ export function sketchPart(sketch) {
   const rows = [sketch, ...(sketch.searches ?? [])].flatMap((part, number) => {
     const of = number ? String(number) : "";
     return [
-      ...(part.phrases ?? []).map((item) => (typeof item === "string" ? [item, "should", "", of] : [item.text, item.role ?? "should", weight(item.weight), of])),
+      ...(part.phrases ?? []).map((item) => (typeof item === "string" ? [item, "should", "", of] : [item.text, (item.role ?? "should").replace("_", " "), weight(item.weight), of])),
       ...(part.facets ?? []).map((facet) => [facet, "facet", "", of]),
-      ...(part.ranges ?? []).map((item) => [`${item.field}:[${item.gte ?? "*"} TO ${item.lte ?? "*"}]`, `range, ${item.role ?? "filter"}`, "", of]),
+      ...(part.ranges ?? []).map((item) => [`${item.field}:[${item.gte ?? "*"} TO ${item.lte ?? "*"}]`, `range, ${(item.role ?? "filter").replace("_", " ")}`, "", of]),
     ];
   });
   const further = (sketch.searches ?? []).length;
@@ -33,7 +33,7 @@ export function verdictsPart(program, documents, edited) {
   const kept = verdicts.filter((item) => item.outcome === "kept" && item.weight !== 0).length;
   const holder = el("div");
   const show = (wanted) => fill(holder, table({
-    label: "Verdicts", head: ["phrase", "window", "verdict", "df", "share", "weight"], numbers: ["df", "share", "weight"],
+    label: "Verdicts: what became of each window", head: ["phrase", "window", "verdict", "df", "share", "weight"], numbers: ["df", "share", "weight"],
     items: wanted ? verdicts.filter((item) => item.outcome === wanted) : verdicts,
     row: (item) => [
       clipped(item.phrase), clipped(item.term), verdictCell(item), df(item.df), share(item.df, documents), weight(item.weight),

@@ -1,6 +1,7 @@
 // The page: a question goes out, a search explained comes back, and stands here in parts.
 
 import * as api from "./api.js";
+import { curlOf } from "./copying.js";
 import { byId, clipped, el, fill, isKey } from "./dom.js";
 import { count, counted } from "./format.js";
 import { problemBox, told } from "./problem.js";
@@ -11,9 +12,12 @@ import * as address from "./state.js";
 
 const SLOW_MS = 4000;
 const WELCOME = byId("empty");
+const TITLE = document.title;
+const WIDE = matchMedia("(min-width: 64rem)"); // the sketch stands beside the question
 const served = new Map();
 let hasModel = false;
 let mostDepth = address.MOST_DEPTH;
+let mostDocids = 20;
 let usual = ""; // the index of an address that names none
 let state = address.empty();
 let log = []; // the verdicts of the search that a program was edited from
@@ -45,7 +49,7 @@ function sketching() {
   const sketch = sketchOf(byId("phrases").value);
   const number = sketch ? sketch.phrases.length + sketch.facets.length : 0;
   byId("sketch-count").textContent = number ? `(${count(number)})` : "";
-  if (number) byId("sketching").open = true;
+  if (number && WIDE.matches) byId("sketching").open = true;
 }
 
 /** The search of the form; null, and told why, where it cannot be asked. */
@@ -66,14 +70,13 @@ function refuse(field, why) {
   return null;
 }
 
-function body() {
-  const base = { k: state.k };
-  if (state.program) return { ...base, program: state.program };
-  if (state.text) return { ...base, program_text: state.text };
-  const sketch = sketchOf(state.phrases);
-  if (state.model) return { ...base, topic: state.question, llm: true };
-  if (sketch && state.by) sketch.provenance = { model: "of the server" };
-  return sketch ? { ...base, topic: state.question, sketch } : { ...base, topic: state.question };
+function body({ k, program, text, question, phrases, model, by }) {
+  if (program) return { k, program };
+  if (text) return { k, program_text: text };
+  const sketch = sketchOf(phrases);
+  if (model) return { k, topic: question, llm: true };
+  if (sketch && by) sketch.provenance = { model: "of the server" };
+  return sketch ? { k, topic: question, sketch } : { k, topic: question };
 }
 
 // ------------------------------------------------------------------------------------------------ running it
@@ -89,12 +92,12 @@ async function run(next, { remember = true } = {}) {
   const slow = setInterval(() => say(`Still searching: ${counted(Math.round((performance.now() - begun) / 1000), "second")}. Escape cancels.`), SLOW_MS);
   const begun = performance.now();
   try {
-    const found = await api.explain(state.index, body(), mine.signal);
+    const found = await api.explain(state.index, body(state), mine.signal);
     if (running !== mine) return;
     if (state.model && found.sketch) takeSketch(found.sketch);
     const whole = !remember || address.push(state);
     show(found);
-    say(summary(found) + (whole ? "" : " The program is too long for an address: a link to it is not made."));
+    say((state.program || state.text ? "The program was run: " : "") + summary(found) + (whole ? "" : " The program is too long for an address: a link to it is not made."));
   } catch (problem) {
     if (running !== mine) return;
     if (problem.name === "AbortError") say("Cancelled.");
@@ -127,7 +130,7 @@ function fail(problem) {
     byId("token").focus();
     if (!api.hasToken()) return; // the first time it is a question, not a fault
   }
-  fill(byId("problem"), problemBox(problem, again));
+  fill(byId("problem"), problemBox(problem, again, byId("hits") !== null));
 }
 
 function again() {
@@ -147,8 +150,12 @@ function show(found) {
   const written = shown.text ? "text" : shown.program ? "edited" : "";
   if (written && !found.program.verdicts.length) found.program.verdicts = log;
   else log = found.program.verdicts;
+  document.title = shown.question ? `${clipped(shown.question, 60)} – sira` : TITLE;
   showResults(found, written, {
     say,
+    mostDocids,
+    why: async (docids) => (await api.explain(shown.index, { ...body(shown), docids })).missed,
+    curl: () => curlOf(api.searching(shown.index), body(shown), api.hasToken()),
     read: (docid, passage) => reader.open(found, shown.index, docid, passage),
     run: (program) => run({ ...shown, program: address.bare(program), text: "" }),
     runText: (text) => run({ ...shown, program: null, text }),
@@ -211,6 +218,7 @@ async function fromAddress() {
 function begin() {
   running?.abort();
   say("");
+  document.title = TITLE;
   fill(byId("problem"));
   fill(byId("results"), WELCOME);
 }
@@ -220,6 +228,7 @@ async function start() {
     const [{ indexes, default: first }, { settings }] = await Promise.all([api.indexes(), api.version()]);
     hasModel = settings?.model === true;
     mostDepth = settings?.limits?.explain_k ?? address.MOST_DEPTH;
+    mostDocids = settings?.limits?.docids ?? mostDocids;
     usual = first ?? indexes[0]?.name ?? "";
     served.clear();
     for (const index of indexes) served.set(index.name, index);
@@ -232,5 +241,6 @@ async function start() {
   }
 }
 
+byId("sketching").open = WIDE.matches;
 listen();
 start();

@@ -1,5 +1,6 @@
 // The program: its clauses with weights and signs to edit, new ones in the words of the text form, and the text itself.
 
+import { copyButton } from "./copying.js";
 import { clipped, el, fill, section } from "./dom.js";
 import { counted, df, fieldOf, label, origin, share, weight } from "./format.js";
 import { rove, rowHead, table } from "./tables.js";
@@ -17,14 +18,16 @@ export function weightOf(text) {
 
 /**
  * `found` is a search explained. `actions`: `run(program)` and `runText(text)` search again, `bind(text)` promises the
- * clauses that a text has on this index, `say(text)` tells what was done.
+ * clauses that a text has on this index, `curl()` is this search as a command, `say(text)` tells what was done.
  */
 export function programPart(found, actions) {
   const editor = new Editor(found, actions);
   const scoring = found.program.scoring;
   const told = `${counted(found.program.clauses.length, "clause")}; ${scoring.combine}, k1 = ${weight(scoring.k1)}, b = ${weight(scoring.b)}, ` +
     `weights of contents ${weight(scoring.contents_weight)}, expansion ${weight(scoring.expansion_weight)}.`;
-  return section("program", "Program", el("p", {}, told), editor.form(), editor.adding(), textForm(found.program_text, actions));
+  return section("program", "Program", el("p", {}, told), editor.form(), editor.adding(),
+    el("p", { class: "actions" }, copyButton("Copy as text", () => found.program_text, actions.say), copyButton("Copy as curl", actions.curl, actions.say)),
+    textForm(found.program_text, actions));
 }
 
 class Editor {
@@ -33,12 +36,14 @@ class Editor {
     this.actions = actions;
     this.holder = rove(el("div"));
     this.fault = el("p", { id: "program-fault", class: "fault", role: "alert" });
+    this.waiting = el("span", { class: "soft", hidden: true }, "Edited, not yet run.");
     this.reset();
   }
 
   reset() {
     this.rows = this.found.program.clauses.map((clause) => ({ clause, occur: clause.occur, weight: weight(clause.weight), removed: false }));
     this.draw();
+    this.waiting.hidden = true;
   }
 
   draw() {
@@ -64,6 +69,7 @@ class Editor {
     };
     remove.addEventListener("click", () => {
       row.removed = !row.removed;
+      this.waiting.hidden = false;
       show();
       this.actions.say(`${row.removed ? "Removed" : "Put back"} ${name}. Run the program to see what it does.`);
     });
@@ -100,12 +106,12 @@ class Editor {
       event.preventDefault();
       this.run();
     };
-    return el("form", { "aria-label": "Edit the program", novalidate: true, on: { submit: run } }, this.holder, this.fault,
+    return el("form", { "aria-label": "Edit the program", novalidate: true, on: { submit: run, input: () => { this.waiting.hidden = false; } } }, this.holder, this.fault,
       el("p", { class: "actions" }, el("button", { type: "submit" }, "Run the program"),
         el("button", { type: "button", class: "plain", on: { click: () => {
           this.reset();
           this.actions.say("The program stands as it was searched.");
-        } } }, "Undo edits")));
+        } } }, "Undo edits"), this.waiting));
   }
 
   run() {
@@ -121,7 +127,7 @@ class Editor {
   }
 
   adding() {
-    const given = el("input", { id: "add-clause", type: "text", autocomplete: "off", spellcheck: "false", dir: "auto" });
+    const given = el("input", { id: "add-clause", type: "text", "aria-describedby": "add-help", autocomplete: "off", spellcheck: "false", dir: "auto" });
     const fault = el("p", { class: "fault", role: "alert" });
     const add = async (event) => {
       event.preventDefault();
@@ -135,6 +141,7 @@ class Editor {
         }
         this.rows.push(...clauses.map((clause) => ({ clause, occur: clause.occur, weight: weight(clause.weight), removed: false })));
         this.draw();
+        this.waiting.hidden = false;
         given.value = "";
         this.actions.say(`Added ${clauses.map((clause) => clipped(label(clause), 60)).join(", ")}. Run the program to see what it does.`);
       } catch (problem) {

@@ -29,7 +29,7 @@ export function ranks(found, read, written) {
   for (const kind of ["focusin", "mouseover"]) whole.addEventListener(kind, (event) => pair(event, true));
   for (const kind of ["focusout", "mouseleave"]) whole.addEventListener(kind, (event) => pair(event, false));
   return section("ranks", "Ranks",
-    el("p", { class: "soft" }, written ? "Plain BM25 is here the program’s own single words, with their weights. " : "Plain BM25 is the question’s own words alone. ", "▲ up, ▼ down, = same rank, + new in the first ",
+    el("p", { class: "soft" }, written ? "Plain BM25 is here the program’s own single words, with their weights. " : "Plain BM25 is the question’s own words in the texts alone. ", "▲ up, ▼ down, = same rank, + new in the first ",
       `${found.k}, × lost from them. Press a document to read it.`),
     rove(whole));
 }
@@ -59,10 +59,10 @@ function cell(hit, moved, read) {
   const move = moved(hit);
   const name = clipped(nameOf(hit), NAME_CHARACTERS);
   return el("button", {
-    type: "button", class: "document", "data-docid": hit.docid, "aria-label": `${name}, ${move.said}`,
+    type: "button", class: "document", "data-docid": hit.docid,
     title: clipped(hit.docid), on: { click: () => read(hit.docid) },
-  }, badge({ ...move, text: move.short ?? move.text }), bdi(name));
+  }, badge({ ...move, text: move.short ?? move.text }), bdi(name), el("span", { class: "hidden" }, `, ${move.said}`));
 }
 
 export const badge = (move) =>
-  el("span", { class: `move ${move.kind}`, title: move.said }, el("b", {}, move.sign), move.text ? ` ${move.text}` : "");
+  el("span", { class: `move ${move.kind}`, title: move.said, "aria-hidden": "true" }, el("b", {}, move.sign), move.text ? ` ${move.text}` : "");

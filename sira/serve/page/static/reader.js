@@ -82,7 +82,7 @@ export class Reader {
     const page = await this.ask((signal) => this.fetching.lines(this.index, this.docid, offset, LINES, signal));
     if (!page) return;
     this.page = page;
-    this.facts.textContent = page.first ? `lines ${count(page.first)} to ${count(page.last)} of ${count(page.total)}` : "It has no text.";
+    this.facts.textContent = page.first ? `${page.first === page.last ? "line" : "lines"} ${count(page.first)}${page.first === page.last ? "" : ` to ${count(page.last)}`} of ${count(page.total)}` : "It has no text.";
     this.back.hidden = page.first <= 1;
     this.on.hidden = page.next_offset === null;
     this.draw(page, wanted);

@@ -1,13 +1,14 @@
 // A search explained, in its parts.
 
-import { byId, clipped, el, fill } from "./dom.js";
+import { byId, clipped, el, fill, goTo } from "./dom.js";
 import { count, counted, whyEmpty } from "./format.js";
 import { hits } from "./hits.js";
 import { sketchPart, verdictsPart } from "./log.js";
+import { lostPart } from "./lost.js";
 import { programPart } from "./program.js";
 import { ranks } from "./ranks.js";
 
-const RANKING = new Set(["ranks", "hits"]);
+const RANKING = new Set(["ranks", "hits", "lost"]);
 const WRITTEN = { text: "This is the program as you wrote it.", edited: "This is the program as you edited it." };
 
 /** One line on what was found. */
@@ -19,18 +20,23 @@ export function summary(found) {
 
 /**
  * Put a search explained in place of what is there. `written`: its program is "text" or "edited", and no sketch's.
- * `actions`: those of the program (see there), `read(docid, passage)`, and `back()` to the question.
+ * `actions`: those of the program and of the lost documents (see there), `read(docid, passage)`, and `back()` to the question.
  */
 export function showResults(found, written, actions) {
   const before = focusPlace();
   const parts = [
     ranks(found, actions.read, written !== ""),
     hits(found, actions.read),
+    lostPart(found, actions),
     found.sketch && sketchPart(found.sketch),
     verdictsPart(found.program, found.documents, written !== ""),
     programPart(found, actions),
   ].filter(Boolean);
-  const links = parts.map((part) => el("li", {}, el("a", { href: `#${part.id}`, on: { click: (event) => goTo(event, part) } }, part.querySelector("h2").textContent)));
+  const link = (part) => el("a", { href: `#${part.id}`, on: { click: (event) => {
+    event.preventDefault(); // the part of the address behind `#` holds the search
+    goTo(part);
+  } } }, part.querySelector("h2").textContent);
+  const links = parts.map((part) => el("li", {}, link(part)));
   fill(byId("results"),
     el("nav", { "aria-label": "Parts of the results" }, el("ul", {}, links)),
     written && el("p", { class: "caveat" }, WRITTEN[written], " ",
@@ -42,22 +48,17 @@ export function showResults(found, written, actions) {
 
 const nameOf = (element) => element.getAttribute("aria-label") ?? element.textContent;
 
-/** Where the keyboard is in the results that are about to go; called, it goes there in the new ones. */
+/** Where the keyboard is in the results that are about to go; called, it goes there in the new ones, at the same place of the window. */
 function focusPlace() {
   const { activeElement } = document;
   if (activeElement === byId("results") || !byId("results").contains(activeElement)) return null;
   const part = activeElement.closest("section")?.id;
+  const { top } = activeElement.getBoundingClientRect();
   return () => {
     const there = part && byId(part);
     const same = there && [...there.querySelectorAll(activeElement.tagName)].find((item) => nameOf(item) === nameOf(activeElement));
-    (same || there?.querySelector("h2") || byId("results")).focus();
+    const goal = same || there?.querySelector("h2") || byId("results");
+    goal.focus({ preventScroll: goal === same });
+    if (goal === same) scrollBy({ top: same.getBoundingClientRect().top - top, behavior: "instant" });
   };
-}
-
-/** The part of the address behind `#` holds the search: links within the page leave it alone. */
-function goTo(event, part) {
-  event.preventDefault();
-  const head = part.querySelector("h2") ?? part;
-  head.scrollIntoView({ block: "start" });
-  head.focus({ preventScroll: true });
 }

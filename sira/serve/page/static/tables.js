@@ -24,7 +24,7 @@ export function table({ label, head, numbers = [], items, row, classes = "" }) {
   };
   add(0, Math.min(items.length, FIRST_ROWS));
   const whole = el("table", { class: classes || false }, el("caption", { class: "hidden" }, label),
-    el("thead", {}, el("tr", {}, head.map((name) => el("th", { scope: "col", class: figures.has(name) && "number" }, name)))),
+    el("thead", {}, el("tr", {}, head.map((name) => el("th", { scope: "col", class: figures.has(name) && "number" }, name || el("span", { class: "hidden" }, "action"))))),
     body);
   const scroll = el("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": label }, whole);
   if (items.length <= FIRST_ROWS) return scroll;
