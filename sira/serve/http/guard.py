@@ -28,6 +28,8 @@ from sira.serve.settings import LOOPBACK, HttpSettings
 OPEN_PATHS = frozenset({"/", "/health", "/ready", "/favicon.ico"})
 """Asked without a token: they tell nothing of the indexes."""
 OPEN_FOLDER = "/static/"
+CHECKS = frozenset({"/health", "/ready"})
+"""Asked by any name, since balancers send none, or the address."""
 MOST_DISCARDED = 64 << 20
 """Bytes of a body that is too large."""
 TEXTS = "sira.texts"
@@ -108,7 +110,7 @@ class Guard:
     def _admit(self, scope: Scope, headers: Mapping[str, str]) -> None:
         """Raises ProblemError."""
         host = headers.get("host", "")
-        if self._hosts is not None and _name(host) not in self._hosts:
+        if self._hosts is not None and _name(host) not in self._hosts and scope["path"] not in CHECKS:
             raise refused(
                 421,
                 "wrong-host",

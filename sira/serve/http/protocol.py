@@ -1,4 +1,5 @@
-"""uvicorn's HTTP/1.1 with a bound on the time of a request's head, and an answer sent by one call."""
+"""uvicorn's HTTP/1.1 with a bound on the time of a request's head, an answer sent by one call, and an end that a
+connection made late does not put off."""
 
 from __future__ import annotations
 
@@ -9,6 +10,8 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 
 MOST_HELD = 64 * 1024
 """Bytes that wait for the end of a step."""
+LATE_S = 0.5
+"""For the request of a connection that was made while the server leaves."""
 
 
 class Protocol(H11Protocol):
@@ -21,7 +24,15 @@ class Protocol(H11Protocol):
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(cast(asyncio.Transport, _Joining(transport, self.loop)))
+        if getattr(self.server_state, "leaving", False):
+            self.loop.call_later(LATE_S, self.shutdown)
         self._wait()
+
+    def shutdown(self) -> None:
+        """uvicorn calls it once, for the connections that it knows then, and waits for all that there are."""
+        self.server_state.leaving = True  # type: ignore[attr-defined]
+        if not self.transport.is_closing():
+            super().shutdown()
 
     def data_received(self, data: bytes) -> None:
         super().data_received(data)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import socket
 import time
@@ -9,7 +10,10 @@ from typing import Any
 
 import httpx2
 import pytest
+import uvicorn
+from uvicorn.server import ServerState
 
+from sira.serve.http.protocol import Protocol
 from sira.serve.limits import Limits
 from tests.conftest import MakeIndex
 from tests.serve.http.support import DOCUMENTS, running, soon
@@ -79,3 +83,35 @@ def test_a_large_answer_and_pipelined_small_ones_come_whole_and_in_order(make_in
             told = ended(connection)
         bodies = [item.partition(b"\r\n\r\n")[2] for item in told.split(b"HTTP/1.1 200 OK")[1:]]
         assert [json.loads(item) for item in bodies] == [plain.json(), plain.json(), {"status": "ok"}]
+
+
+def test_a_connection_made_late_does_not_put_the_end_off() -> None:
+    """It is closed at once if it is silent, and answered if its request was on the way."""
+
+    async def app(_: Any, receive: Any, send: Any) -> None:
+        await receive()
+        await send({"type": "http.response.start", "status": 204, "headers": []})
+        await send({"type": "http.response.body"})
+
+    async def leave() -> tuple[bytes, bytes]:
+        config, state = uvicorn.Config(app, log_config=None, access_log=False), ServerState()
+        streams: list[tuple[asyncio.StreamReader, asyncio.StreamWriter]] = []
+        for late in (False, True, True):
+            ours, theirs = socket.socketpair()
+            made = Protocol(config, state, {}, head_s=60)
+            await asyncio.get_running_loop().connect_accepted_socket(lambda made=made: made, theirs)
+            streams.append(await asyncio.open_connection(sock=ours))
+            if not late:
+                made.shutdown()
+        (_, first), (silent, _), (asking, writer) = streams
+        writer.write(HEAD + b"Connection: close\r\n\r\n")
+        async with asyncio.timeout(20):
+            told = await silent.read(), await asking.read()
+        for _, item in streams:
+            item.close()
+        assert first.is_closing()
+        return told
+
+    nothing, answer = asyncio.run(leave())
+    assert nothing == b""
+    assert answer.startswith(b"HTTP/1.1 204")
