@@ -47,7 +47,10 @@ def search(arguments: argparse.Namespace, k: int) -> int:
     index = None if arguments.index is None else str(arguments.index)
     if index is not None and "/" in index:
         raise InputError(f"--index {index}: with --server it is the name of one of its indexes, no folder")
-    with SiraClient(arguments.server, read_token(arguments.token_file), index=index, retries=RETRIES) as client:
+    token = read_token(arguments.token_file)
+    with SiraClient(arguments.server, token) as client:
+        client.health()  # an address where nothing is need not be waited for
+    with SiraClient(arguments.server, token, index=index, retries=RETRIES) as client:
         served = Served(client, bool(client.manifest().manifest.get("stored_text")))
         return served.search(arguments, k)
 

@@ -130,7 +130,7 @@ class Connection:
     """Kept-alive connections to one server; any number of threads may call at once."""
 
     def __init__(self, way: Way) -> None:
-        self._way, self._closed, self._reached = way, threading.Event(), False
+        self._way, self._closed = way, threading.Event()
         self._open()
 
     def _open(self) -> None:
@@ -159,10 +159,9 @@ class Connection:
                     raise _closed()
                 with self._way.faults(self._closed):
                     response = self._http.request(**request, extensions={"trace": self._traced})
-                self._reached = True
                 return result(call, _reply(response), self._way.url)
             except Problem as error:
-                wait = self._way.retries.wait_s(error, tried, repeatable=call.repeatable, reached=self._reached)
+                wait = self._way.retries.wait_s(error, tried, repeatable=call.repeatable)
                 if wait is None:
                     raise
             if self._closed.wait(wait):
@@ -199,7 +198,7 @@ class AsyncConnection:
     connection, by which the server knows that nobody waits any more."""
 
     def __init__(self, way: Way) -> None:
-        self._way, self._closed, self._reached = way, threading.Event(), False
+        self._way, self._closed = way, threading.Event()
         with way.opening():
             self._http = _httpx2().AsyncClient(**way.settings)
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -216,10 +215,9 @@ class AsyncConnection:
                     raise _closed()
                 with self._way.faults(self._closed):
                     response = await self._http.request(**request)
-                self._reached = True
                 return result(call, _reply(response), self._way.url)
             except Problem as error:
-                wait = self._way.retries.wait_s(error, tried, repeatable=call.repeatable, reached=self._reached)
+                wait = self._way.retries.wait_s(error, tried, repeatable=call.repeatable)
                 if wait is None:
                     raise
             end = time.monotonic() + wait

@@ -17,8 +17,8 @@ SPREAD = 0.25
 @dataclass(frozen=True, slots=True)
 class Retries:
     """`times` a call is made again where the server has begun nothing: after 429, after 503 with Retry-After or from
-    what stands before the server, and without a connection to a server that answered before; and, for calls that do no
-    harm twice, after a connection that broke. A wait beyond `longest_s` is not waited for."""
+    what stands before the server, and where no connection came about; and, for calls that do no harm twice, after a
+    connection that broke. A wait beyond `longest_s` is not waited for."""
 
     times: int = 0
     longest_s: float = 10.0
@@ -27,20 +27,19 @@ class Retries:
         if not 0 <= self.times <= 100 or not 0 < self.longest_s <= 3600:
             raise InputError(f"retries {self.times}, {self.longest_s} s: give 0 to 100, and seconds from 0 to 3600")
 
-    def wait_s(self, error: Problem, tried: int, *, repeatable: bool, reached: bool) -> float | None:
-        """Seconds until the call is made again after `tried` tries (from 1); None: raise the error. `reached`: the
-        server has answered before."""
-        if tried > self.times or not _passes(error, repeatable=repeatable, reached=reached):
+    def wait_s(self, error: Problem, tried: int, *, repeatable: bool) -> float | None:
+        """Seconds until the call is made again after `tried` tries (from 1); None: raise the error."""
+        if tried > self.times or not _passes(error, repeatable=repeatable):
             return None
         told = error.retry_after_s
         wait = told if told is not None else NO_ADVICE_S * 2 ** (tried - 1)
         return None if wait > self.longest_s else wait * (1 + SPREAD * random.random())
 
 
-def _passes(error: Problem, *, repeatable: bool, reached: bool) -> bool:
+def _passes(error: Problem, *, repeatable: bool) -> bool:
     """Whether waiting may mend it, and asking again does no harm."""
     if isinstance(error, UnreachableError):
-        return repeatable if error.sent else reached  # an address that never answered is likely a wrong one
+        return repeatable or not error.sent
     if isinstance(error, UnavailableError):  # an index or a model that is not there stays away
         return error.retry_after_s is not None or error.kind is None
     return isinstance(error, BusyError)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
 import json
 import logging
 import logging.handlers
@@ -25,10 +27,12 @@ class _File(logging.handlers.WatchedFileHandler):
 
 
 class AccessLog:
-    """Raises InputError for a file that cannot be written."""
+    """Raises InputError for a file that cannot be written. The lines of one step of the event loop are written by one
+    call, after the answers."""
 
     def __init__(self, path: Path | None, worker: str = "") -> None:
         self._worker, self._closed = worker, False
+        self._lines: list[str] = []
         try:
             self._handler: _Stream | _File = (
                 _Stream(sys.stderr) if path is None else _File(path, encoding="utf-8", errors="backslashreplace")
@@ -42,10 +46,19 @@ class AccessLog:
         if self._closed:
             return
         told = {**line, "worker": self._worker, "pid": os.getpid()} if self._worker else line
-        record = logging.LogRecord("sira.access", logging.INFO, "", 0, "%s", (json.dumps(told),), None)
-        self._handler.handle(record)
+        if not self._lines:
+            asyncio.get_running_loop().call_soon(self._flush)
+        self._lines.append(json.dumps(told))
+
+    def _flush(self) -> None:
+        if self._lines:
+            text = "\n".join(self._lines)
+            self._lines.clear()
+            self._handler.handle(logging.LogRecord("sira.access", logging.INFO, "", 0, "%s", (text,), None))
 
     def close(self) -> None:
         self._closed = True
+        self._flush()
         if isinstance(self._handler, logging.FileHandler):
-            self._handler.close()
+            with contextlib.suppress(OSError):  # a full disk: the last lines are lost, too
+                self._handler.close()

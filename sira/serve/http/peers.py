@@ -1,10 +1,12 @@
-"""The processes of one server: each listens on a socket in a folder of theirs, and calls of a session go to the process
-that holds it. A session id begins with the tag of its process; nothing else is passed on."""
+"""The processes of one server: each listens on a socket in a folder of theirs, and what asks for a session goes to the
+process that holds it. Its id begins with the tag of that process: in the path of the HTTP API's sessions, in the header
+of MCP's, or in the arguments of an MCP call. Nothing else is passed on."""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
+import json
 import re
 from collections.abc import AsyncGenerator, Callable, Mapping
 from pathlib import Path
@@ -14,13 +16,20 @@ import httpx2
 import uvicorn
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from sira.serve.http.problems import refused
 from sira.serve.limits import Limits
 
-_SESSION_PATH = re.compile(r"/v1/sessions/([0-9a-f]{8})\.[A-Za-z0-9_-]{32}(?:/.*)?")
-_HOP = frozenset(
-    (b"connection", b"keep-alive", b"transfer-encoding", b"te", b"trailer", b"upgrade", b"content-length", b"date")
-)
+_PATH = re.compile(r"/v1/sessions/([^/]+)(?:/.*)?")
+_ID = re.compile(r"([0-9a-f]{8})\.[A-Za-z0-9_-]{22,32}")
+_MCP = re.compile(r"/mcp(?:/.*)?")
+_MCP_HEADER = b"mcp-session-id"
+_HOP = frozenset((b"connection", b"keep-alive", b"transfer-encoding", b"te", b"trailer", b"upgrade"))
+_OF_A_REQUEST = _HOP | {b"content-length", b"expect", b"x-request-id"}
+_OF_AN_ANSWER = _HOP | {b"date", b"x-request-id"}
+QUIET_S = 60.0
+"""Without a byte of an answer, and its process counts as gone: MCP's streams give a sign of life every 15 s."""
+KEEP_ALIVE_S = 75
+HEADER_BYTES = 128 * 1024
+"""What passed the bound of the process that a client reached passes here, too."""
 
 
 class _PassedOn:
@@ -33,7 +42,8 @@ class Peers:
     """`tag` is that of this process, which is known by the socket `TAG.sock` in `folder`."""
 
     def __init__(self, folder: Path, tag: str, limits: Limits) -> None:
-        self._folder, self._tag, self._limits = folder, tag, limits
+        self._folder, self._tag = folder, tag
+        self._limits = limits
         self._clients: dict[str, httpx2.AsyncClient] = {}
 
     def others(self) -> list[str]:
@@ -44,7 +54,18 @@ class Peers:
     async def listening(self, app: ASGIApp) -> AsyncGenerator[None]:
         """Listen for the others while the block runs."""
         socket = self._folder / f"{self._tag}.sock"
-        config = uvicorn.Config(app, uds=str(socket), lifespan="off", log_config=None, access_log=False, http="h11")
+        config = uvicorn.Config(
+            app,
+            uds=str(socket),
+            lifespan="off",
+            log_config=None,
+            access_log=False,
+            http="h11",
+            ws="none",
+            timeout_keep_alive=KEEP_ALIVE_S,
+            timeout_graceful_shutdown=1,
+            h11_max_incomplete_event_size=HEADER_BYTES,
+        )
         server = _Inner(config)
         task = asyncio.create_task(server.serve())
         try:
@@ -58,15 +79,20 @@ class Peers:
                 await client.aclose()
 
     def forwarding(self, app: ASGIApp) -> Callable[[Scope, Receive, Send], Any]:
-        """An ASGI middleware that passes calls of others' sessions on."""
+        """An ASGI middleware that passes on what asks for others' sessions.
+
+        Where the other process is gone, its sessions are, too: this one answers, which does not know them either.
+        """
 
         async def handle(scope: Scope, receive: Receive, send: Send) -> None:
-            found = _SESSION_PATH.fullmatch(scope["path"]) if scope["type"] == "http" else None
-            from_peer = scope.get("client") is None
-            if found is None or from_peer or found[1] == self._tag:
+            if scope["type"] != "http" or scope.get("client") is None:  # from a peer
                 await app(scope, receive, send)
-            else:
-                await self._pass_on(found[1], scope, receive, send)
+                return
+            tag, body = _tag(_named(scope)), _Body(receive)
+            if tag is None and scope["method"] == "POST" and _MCP.fullmatch(scope["path"]):
+                tag = _tag(_in_arguments(await body.whole()))
+            if tag is None or tag not in self.others() or not await self._pass_on(tag, scope, body, send):
+                await app(scope, body, send)
 
         return handle
 
@@ -79,49 +105,61 @@ class Peers:
         except (httpx2.HTTPError, OSError, ValueError):
             return tag, None
 
-    async def _pass_on(self, tag: str, scope: Scope, receive: Receive, send: Send) -> None:
-        """Raises ProblemError (404) where the process is gone, and its sessions with it."""
-        scope["route"] = _PassedOn
-        body = await _body(receive)
-        headers = [(name, value) for name, value in scope["headers"] if name not in _HOP and name != b"x-request-id"]
-        headers.append((b"x-request-id", str(scope.get("request_id", "")).encode()))
-        asking = asyncio.ensure_future(
-            self._client(tag).request(
-                scope["method"],
-                scope["raw_path"].decode("latin-1"),
-                headers=cast(Any, headers),
-                content=body,
-                timeout=self._limits.search_s + 5,
-            )
-        )
-        leaving = asyncio.ensure_future(_left(receive))
+    async def _pass_on(self, tag: str, scope: Scope, body: _Body, send: Send) -> bool:
+        """Whether the client has its answer, or has left; if not, nothing was sent."""
+        content = await body.whole()
+        relaying = asyncio.ensure_future(self._relay(tag, scope, content, send))
+        leaving = asyncio.ensure_future(body.left())
         try:
-            await asyncio.wait({asking, leaving}, return_when=asyncio.FIRST_COMPLETED)
-            if not asking.done():
-                return  # nobody reads an answer
-            answer = asking.result()
-        except (httpx2.HTTPError, OSError):
-            raise refused(
-                404,
-                "no-such-session",
-                "There is no such session",
-                "the process that held this session has ended, and the session with it: open another one",
-                item="session",
-                remedy="open another session",
-            ) from None
+            await asyncio.wait({relaying, leaving}, return_when=asyncio.FIRST_COMPLETED)
+            return relaying.result() if relaying.done() else True
         finally:
-            asking.cancel()
             leaving.cancel()
-        kept = [(name.lower(), value) for name, value in answer.headers.raw if name.lower() not in _HOP]
-        kept = [(name, value) for name, value in kept if name not in (b"content-encoding", b"x-request-id")]
-        kept.append((b"content-length", str(len(answer.content)).encode()))
-        await send({"type": "http.response.start", "status": answer.status_code, "headers": kept})
-        await send({"type": "http.response.body", "body": answer.content})
+            if relaying.cancel():
+                await asyncio.wait({relaying})  # it closes its connection, by which the other process knows
+
+    async def _relay(self, tag: str, scope: Scope, content: bytes, send: Send) -> bool:
+        headers = [(name, value) for name, value in scope["headers"] if name not in _OF_A_REQUEST]
+        headers.append((b"x-request-id", str(scope.get("request_id", "")).encode()))
+        query = scope["query_string"]
+        url = (scope["raw_path"] + (b"?" + query if query else b"")).decode("latin-1")
+        timeout_s = QUIET_S if _MCP.fullmatch(scope["path"]) else self._limits.search_s + 5
+        begun = False
+        try:
+            async with self._client(tag).stream(
+                scope["method"], url, headers=cast(Any, headers), content=content, timeout=timeout_s
+            ) as answer:
+                told = [(name.lower(), value) for name, value in answer.headers.raw]
+                told = [(name, value) for name, value in told if name not in _OF_AN_ANSWER]
+                start: Message = {"type": "http.response.start", "status": answer.status_code, "headers": told}
+                if answer.headers.get("content-type", "").startswith("text/event-stream"):
+                    scope["route"], begun = _PassedOn, True
+                    await send(start)
+                    async for part in answer.aiter_raw():
+                        await send({"type": "http.response.body", "body": part, "more_body": True})
+                    whole = b""
+                else:
+                    whole = b"".join([part async for part in answer.aiter_raw()])
+        except httpx2.HTTPError:
+            if not begun:
+                return False
+            start, whole = {}, b""  # a stream that breaks off ends
+        if not begun:
+            scope["route"] = _PassedOn
+            await send(start)
+        await send({"type": "http.response.body", "body": whole})
+        return True
 
     def _client(self, tag: str) -> httpx2.AsyncClient:
         if tag not in self._clients:
-            transport = httpx2.AsyncHTTPTransport(uds=str(self._folder / f"{tag}.sock"), verify=False)
-            self._clients[tag] = httpx2.AsyncClient(transport=transport, base_url="http://localhost", trust_env=False)
+            transport = httpx2.AsyncHTTPTransport(
+                uds=str(self._folder / f"{tag}.sock"),
+                verify=False,
+                limits=httpx2.Limits(max_connections=None, max_keepalive_connections=20),  # streams hold theirs
+            )
+            client = httpx2.AsyncClient(transport=transport, base_url="http://localhost", trust_env=False)
+            client.headers.clear()  # what the client did not say, such as that it takes gzip, is not said for it
+            self._clients[tag] = client
         return self._clients[tag]
 
 
@@ -133,15 +171,56 @@ class _Inner(uvicorn.Server):
         yield
 
 
-async def _body(receive: Receive) -> bytes:
-    parts: list[bytes] = []
-    while True:
-        message: Message = await receive()
-        parts.append(message.get("body", b""))
-        if message["type"] == "http.disconnect" or not message.get("more_body", False):
-            return b"".join(parts)
+class _Body:
+    """Receives a request: its body may be read before, and comes again."""
+
+    def __init__(self, receive: Receive) -> None:
+        self._receive = receive
+        self._read: bytes | None = None
+        self._again: Message | None = None
+
+    async def whole(self) -> bytes:
+        """The body; empty where the client has left."""
+        parts: list[bytes] = []
+        while self._read is None:
+            message = await self._receive()
+            parts.append(message.get("body", b""))
+            if message["type"] == "http.disconnect":
+                self._read, self._again = b"", message
+            elif not message.get("more_body", False):
+                self._read = b"".join(parts)
+                self._again = {"type": "http.request", "body": self._read, "more_body": False}
+        return self._read
+
+    async def left(self) -> None:
+        """Returns when the client has left; the body must have been read."""
+        while (await self._receive())["type"] != "http.disconnect":
+            pass
+
+    async def __call__(self) -> Message:
+        again, self._again = self._again, None
+        return await self._receive() if again is None else again
 
 
-async def _left(receive: Receive) -> None:
-    while (await receive())["type"] != "http.disconnect":
-        pass
+def _named(scope: Scope) -> str | None:
+    """The session that the path or the header names."""
+    path = scope["path"]
+    if found := _PATH.fullmatch(path):
+        return found[1]
+    names = (value.decode("latin-1") for name, value in scope["headers"] if name == _MCP_HEADER)
+    return next(names, None) if _MCP.fullmatch(path) else None
+
+
+def _in_arguments(body: bytes) -> Any:
+    """What a call of MCP gives as `session`; None where it gives nothing."""
+    if b'"session"' not in body:
+        return None
+    try:
+        return json.loads(body)["params"]["arguments"]["session"]
+    except (ValueError, LookupError, TypeError, RecursionError):
+        return None
+
+
+def _tag(name: Any) -> str | None:
+    found = _ID.fullmatch(name) if isinstance(name, str) else None
+    return found[1] if found else None

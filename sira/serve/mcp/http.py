@@ -1,7 +1,8 @@
 """MCP over streamable HTTP: an ASGI application, to be mounted at /mcp or to stand alone.
 
 `/mcp` serves the first index, `/mcp/NAME` the one of that name. Sessions are the protocol's where it has them (up to
-2025-11-25), else named in the arguments of the tools.
+2025-11-25), else named in the arguments of the tools. Where several processes answer, their names begin with the tag of
+the process that holds them.
 """
 
 from __future__ import annotations
@@ -13,8 +14,8 @@ from typing import TYPE_CHECKING
 
 import anyio
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
-from mcp.server.transport_security import TransportSecuritySettings
-from mcp_types import INVALID_REQUEST
+from mcp.server.transport_security import RequestBodyLimitMiddleware, TransportSecuritySettings
+from mcp_types import INTERNAL_ERROR, INVALID_REQUEST
 from starlette.applications import Starlette
 from starlette.datastructures import Headers
 from starlette.responses import JSONResponse, Response
@@ -28,13 +29,17 @@ from sira.serve.settings import HttpSettings
 from sira.serve.work import Workers
 
 if TYPE_CHECKING:
-    from starlette.types import Receive, Scope, Send
+    from starlette.types import Message, Receive, Scope, Send
 
 CONNECTIONS = 8
 """Sessions of the protocol, which cost little, for each that may keep rankings."""
 HOUSE_S = 30.0
 """Between looks for sessions that are out of date."""
 LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
+WORK = (b'"tools/call"', b'"resources/read"')
+"""In the body of what takes a thread."""
+TOLD = 16
+"""Calls beyond those that may wait, which a result tells to come again; the next are refused before they are read."""
 
 
 def security(http: HttpSettings) -> TransportSecuritySettings:
@@ -67,12 +72,14 @@ class McpApp:
 
     def __init__(self, adapter: Adapter, settings: McpSettings, http: HttpSettings, *, guarded: bool = False) -> None:
         self.adapter = adapter
+        self._before = adapter.before.encode()
+        self._calls, self._most_calls = 0, settings.limits.queue + settings.limits.searching_threads + TOLD
+        self._whole = RequestBodyLimitMiddleware(self._admitted, settings.limits.body_bytes)
         self._token = None if guarded else http.token
         self._route = Route(PATH, self)
         self._house_s = min(HOUSE_S, settings.limits.session_s / 2)
         self._manager = StreamableHTTPSessionManager(
             adapter.server(),
-            stateless=http.workers > 1,
             security_settings=None if guarded else security(http),
             session_idle_timeout=settings.limits.session_s,
             max_sessions=CONNECTIONS * settings.limits.sessions,
@@ -106,9 +113,48 @@ class McpApp:
             error = {"code": INVALID_REQUEST, "message": told}
             await JSONResponse({"jsonrpc": "2.0", "id": None, "error": error}, 404)(scope, receive, send)
             return
-        await self._manager.handle_request(scope, receive, send)
-        if scope["method"] == "DELETE" and (session := headers.get(SESSION_HEADER)):
+        scope = {**scope, "headers": [(name, self._inner(name, value)) for name, value in scope["headers"]]}
+        await self._whole(scope, receive, self._outer(send))
+        if scope["method"] == "DELETE" and (session := Headers(scope=scope).get(SESSION_HEADER)):
             self.adapter.ended(session)
+
+    async def _admitted(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Where more calls come than are answered, they do not pile up before the SDK, which takes its time with each;
+        the body is here, as one message."""
+        come = [await receive()]
+        work = scope["method"] == "POST" and any(name in come[0].get("body", b"") for name in WORK)
+        if work and self._calls >= self._most_calls:
+            busy = self.adapter.workers.refusal()
+            error = {"code": INTERNAL_ERROR, "message": f"The server is busy: {busy}"}
+            told = {"jsonrpc": "2.0", "id": None, "error": error}
+            await JSONResponse(told, 429, {"Retry-After": str(busy.retry_after_s)})(scope, receive, send)
+            return
+
+        async def again() -> Message:
+            return come.pop() if come else await receive()
+
+        self._calls += work
+        try:
+            await self._manager.handle_request(scope, again, send)
+        finally:
+            self._calls -= work
+
+    def _inner(self, name: bytes, value: bytes) -> bytes:
+        """The SDK's name of a session, which has no tag; what has another tag, or none, is the name of none."""
+        if name != SESSION_HEADER.encode():
+            return value
+        return value.removeprefix(self._before) if value.startswith(self._before) else b"-"
+
+    def _outer(self, send: Send) -> Send:
+        async def tagged(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                header = SESSION_HEADER.encode()
+                told = [(name.lower(), value) for name, value in message["headers"]]
+                told = [(name, self._before + value if name == header else value) for name, value in told]
+                message = {**message, "headers": told}
+            await send(message)
+
+        return tagged
 
     def _may(self, headers: Headers) -> bool:
         if self._token is None:
@@ -131,11 +177,11 @@ def mcp_app(
     guarded: bool = False,
 ) -> McpApp:
     """MCP over the indexes of a service, the first of them at `/mcp` itself; `workers` are those of another transport,
-    to share its bounds. Where several processes answer (`http.workers`), none keeps sessions of the protocol."""
+    to share its bounds. Sessions are named after the service's tag."""
     http = http or HttpSettings()
     settings = settings or McpSettings(limits=service.limits)
     desks = desks_of(service, settings.tools)
-    adapter = Adapter(desks, settings, workers=workers, stateless=http.workers > 1)
+    adapter = Adapter(desks, settings, workers=workers, tag=service.sessions._tag)  # pyright: ignore[reportPrivateUsage]
     return McpApp(adapter, settings, http, guarded=guarded)
 
 

@@ -36,24 +36,27 @@ def _list(properties: Mapping[str, Schema]) -> Schema:
 class Output:
     """One tool's. `fields` are the record's: name -> (schema, key of the result's details); all are required.
 
-    `new_state`: it makes a ranking that later calls can name.
+    `whole`: the text is in the record, too, since some clients show their model nothing else. Else the text is a
+    document's, and is not sent twice: there is no `structuredContent`, and the fields stand in `_meta`.
     """
 
     title: str
     fields: Mapping[str, tuple[Schema, str]]
-    new_state: bool = False
+    whole: bool = True
 
     @property
-    def schema(self) -> Schema:
+    def schema(self) -> Schema | None:
         """Of `structuredContent`; `session` stands there where the transport has no sessions of its own."""
+        if not self.whole:
+            return None
         schema = _object({"text": _TEXT, **{name: schema for name, (schema, _) in self.fields.items()}})
         schema["properties"]["session"] = _TEXT
         return schema
 
     def record(self, result: ToolResult, session: str | None) -> dict[str, Any]:
-        """The text is in it, since some clients show their model nothing else."""
         told = {name: result.details.get(key) for name, (_, key) in self.fields.items()}
-        return {"text": result.text, **told, **({} if session is None else {"session": session})}
+        text = {"text": result.text} if self.whole else {}
+        return {**text, **told, **({} if session is None else {"session": session})}
 
 
 _RANKING: dict[str, tuple[Schema, str]] = {
@@ -77,9 +80,9 @@ _HIT = {
 _MISSED = {"docid": _TEXT, "found": {"type": "boolean"}, "rank": _MAYBE_COUNT, "score": _NUMBER}
 
 OUTPUTS: Mapping[str, Output] = {
-    "search": Output("Search", _RANKING, new_state=True),
+    "search": Output("Search", _RANKING),
     "read_search_results": Output("Read more search results", _RANKING),
-    "fuse_searches": Output("Fuse searches", _RANKING, new_state=True),
+    "fuse_searches": Output("Fuse searches", _RANKING),
     "find_in_results": Output("Find in search results", {**_RANKING, "matches": (_COUNT, "totalMatches")}),
     "read_document": Output(
         "Read a document",
@@ -90,6 +93,7 @@ OUTPUTS: Mapping[str, Output] = {
             "total_lines": (_COUNT, "totalLines"),
             "next_offset": (_NEXT, "nextOffset"),
         },
+        whole=False,
     ),
     "find_in_document": Output(
         "Find in a document",
@@ -100,6 +104,7 @@ OUTPUTS: Mapping[str, Output] = {
             "matches": (_COUNT, "totalMatches"),
             "next_offset": (_NEXT, "nextOffset"),
         },
+        whole=False,
     ),
     "term_statistics": Output(
         "Term statistics", {"documents": (_COUNT, "documents"), "terms": (_list(_TERM), "terms")}

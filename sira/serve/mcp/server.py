@@ -23,12 +23,13 @@ from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from sira import __version__
 from sira.agent.base import Failure, ToolResult
 from sira.errors import InputError, NotFoundError, SiraError
-from sira.serve.faults import Busy, TimedOut, without_any_path
+from sira.serve.faults import Busy, without_any_path
 from sira.serve.mcp.base import Desk, McpSettings
 from sira.serve.mcp.calls import in_turn
 from sira.serve.mcp.describing import described
-from sira.serve.mcp.outputs import OUTPUTS, RANKING_TOOLS
+from sira.serve.mcp.outputs import RANKING_TOOLS
 from sira.serve.mcp.resources import document_template, manifest_uri, read_resource
+from sira.serve.mcp.results import failed, told
 from sira.serve.mcp.sessions import Session, Sessions, passing
 from sira.serve.work import Workers
 
@@ -65,8 +66,8 @@ class Peer(NamedTuple):
 class Adapter:
     """Handlers of one MCP server over one or more indexes; the address of a request names the index.
 
-    `paths`: faults may tell paths of this machine, since the client is its user. `stateless`: the transport keeps no
-    sessions.
+    `paths`: faults may tell paths of this machine, since the client is its user. `tag`: that of this process, with
+    which the sessions that it names begin; none where it is empty.
     """
 
     def __init__(
@@ -76,12 +77,13 @@ class Adapter:
         *,
         workers: Workers | None = None,
         paths: bool = False,
-        stateless: bool = False,
+        tag: str = "",
     ) -> None:
         if not desks:
             raise InputError("mcp: name at least one index")
         self._desks, self._settings = dict(desks), settings
-        self._paths, self._stateless = paths, stateless
+        self._paths = paths
+        self.before = f"{tag}." if tag else ""
         limits = settings.limits
         self._own_workers = workers is None
         self._workers = workers or Workers(limits.searching_threads, limits.queue, "sira-mcp")
@@ -116,6 +118,8 @@ class Adapter:
             on_list_resources=self.list_resources,
             on_list_resource_templates=self.list_templates,
             on_read_resource=self.read_resource,
+            # No argument is a header, too: it need not look into the list of tools at each call.
+            get_tool_input_schema=lambda _: None,
         )
 
     def close(self, timeout_s: float = 0.0) -> bool:
@@ -138,7 +142,8 @@ class Adapter:
             names = ", ".join(tool.name for tool in peer.desk.tools)
             raise MCPError(types.INVALID_PARAMS, f"Unknown tool {params.name[:200]!r}: there are {names}")
         arguments = dict(params.arguments or {})
-        handle: str | None = None
+        begins, handle = peer.client is None and arguments.get("session") is None, None
+        done = False
         try:
             if peer.client is not None:
                 key = (peer.client, peer.desk.name)
@@ -146,9 +151,13 @@ class Adapter:
             else:
                 session, handle = self._by_handle(peer.desk, params.name, arguments)
             result = await self._carried_out(ctx, peer.desk, session, params.name, arguments)
+            done = result.failure is None or not begins
         except SiraError as error:
-            return self._failed(params.name, error)
-        return self._told(params.name, result, handle)
+            return failed(params.name, error, self._safe(error))
+        finally:
+            if handle is not None and begins and not done:  # nobody learns of it: the call failed or was cancelled
+                self._sessions.end(HANDLES + handle)
+        return told(params.name, result, handle if done else None, structured=self._settings.structured)
 
     async def list_resources(self, ctx: Context, _: Any) -> types.ListResourcesResult:
         name = self._peer(ctx).desk.name
@@ -197,7 +206,7 @@ class Adapter:
         if desk is None:
             raise MCPError(types.INVALID_PARAMS, f"There is no index here: there are {', '.join(self._desks)}")
         header = ctx.request.headers.get(SESSION_HEADER)
-        if header is None or self._stateless or ctx.protocol_version in MODERN_PROTOCOL_VERSIONS:
+        if header is None or ctx.protocol_version in MODERN_PROTOCOL_VERSIONS:
             return Peer(None, desk)
         return Peer(CLIENTS + header, desk)
 
@@ -218,13 +227,13 @@ class Adapter:
                 raise InputError(f"{tool} needs the session that search named: give it as session")
             if tool != "search":
                 return passing(), None
-            handle = secrets.token_urlsafe(16)
+            handle = self.before + secrets.token_urlsafe(16)
             return self._sessions.new((HANDLES + handle, desk.name)), handle
         session = self._sessions.find((HANDLES + handle, desk.name)) if isinstance(handle, str) else None
         if session is None:
             raise NotFoundError(
-                f"session {str(handle)[:MOST_HANDLE]!r} is not here: it was not used for long, or another process has "
-                "it. Call search without session, and use the one that it names"
+                f"session {str(handle)[:MOST_HANDLE]!r} is not here: it was not used for long, or its process has "
+                "ended. Call search without session, and use the one that it names"
             )
         return session, handle
 
@@ -245,19 +254,19 @@ class Adapter:
             raise
         except Exception as error:  # noqa: BLE001 - one call fails, and the server goes on
             log.error("tool %s: %s", tool, "".join(traceback.format_exception(error)))
-            told = f"{tool} failed inside the server ({type(error).__name__}): try another call."
-            return ToolResult(told, {}, Failure.EXECUTION)
+            text = f"{tool} failed inside the server ({type(error).__name__}): try another call."
+            return ToolResult(text, {}, Failure.EXECUTION)
 
     async def _in_thread(self, ctx: Context, session: Session, work: Callable[[Callable[[str], None]], Any]) -> Any:
         """`work` in the session's turn; it is given a function that says what it is at, and the client hears of it."""
         limits = self._settings.limits
         if self._waiting >= limits.queue + limits.searching_threads:
             raise Busy(f"{self._waiting} calls run or wait already: try the same call again in a few seconds")
-        stage, told = ["waiting"], [0.0]
+        stage, last = ["waiting"], [0.0]
 
         async def tick(seconds: float) -> None:
-            if seconds - told[0] >= (PROGRESS_S if told[0] else FIRST_PROGRESS_S):
-                told[0] = seconds
+            if seconds - last[0] >= (PROGRESS_S if last[0] else FIRST_PROGRESS_S):
+                last[0] = seconds
                 await ctx.session.report_progress(round(seconds, 1), None, f"{stage[0]}, {seconds:.0f} s")
 
         def tell(text: str) -> None:
@@ -276,27 +285,6 @@ class Adapter:
             )
         finally:
             self._waiting -= 1
-
-    # -------------------------------------------------------------------------------------------------- results
-
-    def _told(self, tool: str, result: ToolResult, handle: str | None) -> types.CallToolResult:
-        if handle is not None:
-            note = f"session={handle}: give it as session in further calls."
-            result = ToolResult(f"{result.text}\n\n{note}", result.details, result.failure)
-        content: list[types.ContentBlock] = [types.TextContent(text=result.text)]
-        if result.failure is not None:
-            fault = {**result.details.get("piSearchFailure", {}), "failure": result.failure.value}
-            return types.CallToolResult(content=content, is_error=True, _meta={"sira/failure": fault})
-        output = OUTPUTS.get(tool) if self._settings.structured else None
-        if output is None:
-            return types.CallToolResult(content=content)
-        return types.CallToolResult(content=content, structured_content=output.record(result, handle))
-
-    def _failed(self, tool: str, error: SiraError) -> types.CallToolResult:
-        failure = Failure.TIMED_OUT if isinstance(error, TimedOut) else Failure.EXECUTION
-        if isinstance(error, InputError):
-            failure = Failure.INVALID_ARGUMENTS
-        return self._told(tool, ToolResult(f"{tool} failed: {self._safe(error)}.", {}, failure), None)
 
     def _safe(self, error: SiraError) -> str:
         text = str(error)

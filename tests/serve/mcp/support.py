@@ -23,9 +23,11 @@ from sira.errors import NotFoundError
 from sira.llm.base import Tool
 from sira.records import Document
 from sira.serve.limits import Limits
-from sira.serve.mcp.base import Box, Tell
+from sira.serve.mcp.base import Box, McpSettings, Tell
 from sira.serve.mcp.desks import described
 from sira.serve.mcp.http import McpApp, standing_alone
+from sira.serve.mcp.server import Adapter
+from sira.serve.settings import HttpSettings
 
 ROOT = Path(__file__).resolve().parents[3]
 DOCUMENTS = [
@@ -98,6 +100,13 @@ class SlowDesk:
         raise NotFoundError(f"docid {docid!r} is not here")
 
 
+def slow_app(desk: SlowDesk, limits: Limits, **options: Any) -> McpApp:
+    """`options` are of HttpSettings."""
+    http = HttpSettings(**options)
+    settings = McpSettings(limits=limits, structured=False)
+    return McpApp(Adapter({"slow": desk}, settings), settings, http)
+
+
 @contextlib.contextmanager
 def served(app: McpApp) -> Generator[str]:
     """The address of a real server on loopback."""
@@ -123,8 +132,8 @@ def said(result: Any) -> str:
 
 
 def record(result: Any) -> dict[str, Any]:
-    """What stands beside the text."""
-    return result.structured_content
+    """What stands beside the text: of a document's, in `_meta`."""
+    return result.structured_content or result.meta["sira/page"]
 
 
 def soon(true: Callable[[], bool], seconds: float = 5.0) -> bool:

@@ -25,14 +25,13 @@ from mcp.shared.exceptions import MCPError
 from sira.agent.controller import Controller
 from sira.errors import InputError
 from sira.lucene.reader import Index
+from sira.records import Document
 from sira.serve.limits import Limits
-from sira.serve.mcp.base import McpSettings
-from sira.serve.mcp.http import McpApp, mcp_app
-from sira.serve.mcp.server import Adapter
+from sira.serve.mcp.http import mcp_app
 from sira.serve.service import Service
 from sira.serve.settings import HttpSettings, ServeSettings
 from tests.conftest import MakeIndex
-from tests.serve.mcp.support import ARGUMENTS, DOCUMENTS, SlowDesk, reasoned, record, said, served, soon
+from tests.serve.mcp.support import ARGUMENTS, DOCUMENTS, SlowDesk, reasoned, record, said, served, slow_app, soon
 
 pytestmark = pytest.mark.java
 
@@ -88,14 +87,18 @@ def test_every_tool_gives_what_the_library_gives_and_fits_its_schema(path: Path,
             if name == "search":
                 controller.call("search", json.dumps(reasoned(query="sawdust")))
     for name, tool in listed.items():
-        told = record(answers[name])
-        jsonschema.Draft202012Validator.check_schema(tool.output_schema)
+        text = said(answers[name])
         jsonschema.Draft202012Validator.check_schema(tool.input_schema)
-        jsonschema.validate(told, tool.output_schema)
-        assert told["text"] == said(answers[name])
+        if name in ("read_document", "find_in_document"):  # a document's text is sent once
+            assert (tool.output_schema, answers[name].structured_content) == (None, None)
+            assert record(answers[name])["docid"] == "raku"
+        else:
+            told = record(answers[name])
+            jsonschema.Draft202012Validator.check_schema(tool.output_schema)
+            jsonschema.validate(told, tool.output_schema)
+            assert told["text"] == text
         if name in expected:
-            bare = re.sub(r"\n\nsession=\S+: give it as session in further calls\.$", "", told["text"])
-            assert bare == expected[name]
+            assert re.sub(r"\n\nsession=\S+: give it as session in further calls\.$", "", text) == expected[name]
         hints = tool.annotations
         assert tool.title == hints.title
         assert hints.read_only_hint
@@ -170,11 +173,10 @@ def test_each_index_has_an_address(address: str) -> None:
     asyncio.run(run())
 
 
-def test_pages_of_a_large_document_join_to_it(service: Service, make_index: MakeIndex) -> None:
-    from sira.records import Document
-
+def test_pages_of_a_large_document_join_to_it_and_each_is_sent_once(make_index: MakeIndex) -> None:
     text = "".join(f"Zeile {number}: Glasur für Öfen 🏺 {'ä' * (number % 700)}\n" for number in range(6_000))
     assert len(text.encode()) > 2_000_000
+    text += "釉薬" * 20_000  # a line that no page holds
     big = make_index([Document("big", text, "Big"), *DOCUMENTS])
 
     async def run(url: str) -> None:
@@ -184,9 +186,11 @@ def test_pages_of_a_large_document_join_to_it(service: Service, make_index: Make
             while offset is not None:
                 page = await client.call_tool("read_document", reasoned(docid="big", offset=offset, limit=2000))
                 shown = record(page)
-                assert len(shown["text"].encode()) <= 50 * 1024
+                assert page.structured_content is None
+                assert len(said(page).encode()) <= 50 * 1024
                 assert shown["first_line"] == offset
-                body = shown["text"].split("\n\n", 1)[1]
+                head, _, body = said(page).partition("\n\n")
+                assert head == f"[docid=big lines {offset}-{shown['last_line']} of {shown['total_lines']}]"
                 offset = shown["next_offset"]
                 parts.append(body if offset is None else body.rpartition("\n\n[Continue with ")[0])
             assert "".join(parts) == text
@@ -260,12 +264,6 @@ def test_a_session_ends_with_delete(address: str) -> None:
     assert asked(address, ping, mcp_session_id=session)[0] == 404
 
 
-def slow_app(desk: SlowDesk, limits: Limits, **options: Any) -> McpApp:
-    http = HttpSettings(**options)
-    settings = McpSettings(limits=limits, structured=False)
-    return McpApp(Adapter({"slow": desk}, settings, stateless=http.workers > 1), settings, http)
-
-
 def test_a_token_is_asked_for() -> None:
     async def run(url: str, token: str) -> str:
         client = create_mcp_http_client(headers={"Authorization": f"Bearer {token}"})
@@ -335,15 +333,3 @@ def test_cancelled_calls_over_http_free_their_threads(mode: str) -> None:
         assert desk.began == ["sleep 1.5", "after"]
         assert heard
         assert soon(lambda: app.adapter.workers.running == app.adapter.workers.waiting == 0)
-
-
-def test_several_processes_keep_no_sessions_of_the_protocol() -> None:
-    async def run(url: str) -> None:
-        async with Client(url, mode="legacy") as client:
-            assert "session" in (await client.list_tools()).tools[0].input_schema["properties"]
-            result = await client.call_tool("search", reasoned(query="a"))
-            assert "session=" in said(result)
-
-    with served(slow_app(SlowDesk(), LIMITS, workers=2)) as url:
-        assert "mcp-session-id" not in asked(url, hello())[1]
-        asyncio.run(run(url))
