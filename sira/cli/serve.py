@@ -41,6 +41,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--policy", metavar="FILE", help="drop forbidden phrases: a policy file, or `default`")
     add("--categories", type=Path, metavar="DIR", help="check category facets by a graph of `sira categories build`")
     add("--preload", action="store_true", help="open the indexes before the server is ready, not when they are asked")
+    add("--warm-up", type=Path, metavar="FILE", help="topics that every build of an index answers before it is used")
     add("--refresh", dest="refresh_s", type=float, default=SETTINGS["refresh_s"], metavar="SECONDS",
         help="how often to look for new builds (2)")  # fmt: skip
     add("--threads", type=int, metavar="N", help="searches at a time in each process (as many as cores)")
@@ -90,6 +91,7 @@ def _settings(arguments: argparse.Namespace) -> tuple[ServeSettings, HttpSetting
         policy=arguments.policy,
         categories=arguments.categories,
         preload=arguments.preload,
+        warm_up=arguments.warm_up,
         refresh_s=arguments.refresh_s,
         heap=arguments.heap,
         limits=Limits(**bounds),

@@ -9,7 +9,7 @@ from typing import Any
 
 from sira.agent.arguments import CallFault
 from sira.agent.controller import Controller
-from sira.agent.excerpts import around, first_window
+from sira.agent.excerpts import around
 from sira.agent.lines import Lines
 from sira.agent.patterns import occurrences
 from sira.agent.settings import SIRA
@@ -17,19 +17,15 @@ from sira.errors import InputError, NotFoundError
 from sira.lucene.reader import Index
 from sira.program import Program, program_to_json
 from sira.programtext import program_to_text
-from sira.records import Document, Ranking
+from sira.records import Document
 from sira.search.explanation.lines import field_of
 from sira.serve.limits import Limits
 from sira.serve.pool import Opened
-from sira.serve.requests import DocumentRequest, FindRequest, PiReadRequest, PiSearchRequest, TermsRequest
+from sira.serve.requests import DocumentRequest, FindRequest, TermsRequest
 from sira.systems import Answer
 
 WRAP_CHARACTERS = SIRA.wrap_characters
 """Lines are numbered as the tools number them, so that a line of an excerpt is a line of a document."""
-SNIPPET_CHARACTERS, SNIPPET_RANKS = 220, 50
-"""Pi-Serini's: excerpts of the first ranks alone."""
-PI_WIDTH = 1 << 20
-"""Characters of a line in Pi-Serini's contract, which knows no other way to cut one."""
 _UNTOLD = ("skipped_examples", "expansion", "foreign", "schema_version")
 """Of a manifest: names of files, and where the expansions lay."""
 
@@ -196,49 +192,3 @@ def terms(opened: Opened, asked: TermsRequest, limits: Limits) -> dict[str, Any]
     if result.failure is not None:
         raise InputError(f"terms: {result.text}")
     return dict(result.details)
-
-
-def pi_search(opened: Opened, asked: PiSearchRequest, ranking: Ranking) -> dict[str, Any]:
-    """Pi-Serini's answer to a search, `ranking` being as deep as the last hit that is asked for and one more."""
-    last = min(len(ranking), asked.offset + asked.limit)
-    chosen = range(asked.offset, last)
-    previewed = [ranking.docids[place] for place in chosen if place < SNIPPET_RANKS]
-    stored = opened.index.manifest.stored_text and previewed
-    texts = dict(zip(previewed, opened.index.documents(previewed), strict=True)) if stored else {}
-    more = last < len(ranking) and len(chosen) > 0
-    told: dict[str, Any] = {
-        "hits": [
-            _card(asked.query, ranking.docids[place], ranking.scores[place], texts.get(ranking.docids[place]))
-            for place in chosen
-        ],
-        "hasMore": more,
-    }
-    return {**told, "nextOffset": last} if more else told
-
-
-def _card(query: str, docid: str, score: float, found: Document | None) -> dict[str, Any]:
-    told: dict[str, Any] = {"docid": docid, "score": score}
-    if found is not None:
-        window = first_window(query, found.title, found.text, SNIPPET_CHARACTERS)
-        told |= {"title": found.title} if found.title else {}
-        told |= {"snippet": window.text, "snippetTruncated": window.truncated}
-    return told
-
-
-def pi_read(opened: Opened, asked: PiReadRequest, limits: Limits) -> dict[str, Any]:
-    """Pi-Serini's answer to a read: lines with their ends; pages joined are the text."""
-    (found,) = documents_of(opened, [asked.docid])
-    if found is None:
-        return {"found": False}
-    lines = Lines(found.text, PI_WIDTH).page(asked.offset, min(asked.limit, limits.lines), 8 * limits.page_bytes)
-    told: dict[str, Any] = {
-        "found": True,
-        "text": lines.text,
-        "offset": asked.offset,
-        "limit": asked.limit,
-        "totalUnits": lines.total,
-        "returnedOffsetStart": lines.first,
-        "returnedOffsetEnd": lines.last,
-        "truncated": lines.next_offset is not None,
-    }
-    return told if lines.next_offset is None else {**told, "nextOffset": lines.next_offset}

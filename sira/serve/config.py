@@ -31,6 +31,7 @@ class ServeTable(BaseModel):
     policy: str | None = None
     categories: str | None = None
     preload: bool = False
+    warm_up: str | None = None
     refresh_s: float | None = None
     heap: str | None = None
 
@@ -69,6 +70,7 @@ def read_config(path: Path) -> tuple[ServeSettings, HttpSettings]:
         "policy": table.policy if table.policy in (None, "default") else located(table.policy, folder),
         "categories": beside(table.categories),
         "preload": table.preload,
+        "warm_up": beside(table.warm_up),
         "refresh_s": table.refresh_s,
         "heap": table.heap,
     }

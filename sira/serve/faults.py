@@ -52,8 +52,11 @@ def without_paths(folder: Path, name: str) -> Generator[None]:
 
 
 def hidden(text: str, folder: Path, name: str) -> str:
-    for path in dict.fromkeys((str(folder.absolute()), str(folder.resolve()), str(folder))):
-        text = text.replace(path, f"index {name}")
+    """`folder` is absolute: a relative one, such as `a`, would stand in any word."""
+    for path in dict.fromkeys((str(folder), str(folder.resolve()))):
+        whole = rf"(?<![\w.-]){re.escape(path)}(?![\w-])"
+        text = re.sub(rf"--index {whole}", "--index DIR", text)
+        text = re.sub(whole, f"index {name}", text)
     return text
 
 

@@ -8,7 +8,7 @@ import os
 import re
 import threading
 from collections import deque
-from collections.abc import Generator, Mapping
+from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -16,12 +16,11 @@ from sira.agent.arguments import shown
 from sira.errors import IndexFault, InputError, NotFoundError, SiraError
 from sira.lucene.reader import Index
 from sira.program import Program
+from sira.records import Topic
 from sira.serve.faults import without_paths
+from sira.serve.warming import LAST_SEARCHES, warm_up
 
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
-WARM_UP_PROGRAMS = 16
-"""The last searches of an index, which a new build answers before it is asked by anybody."""
-WARM_UP_DEPTH = 100
 _SETTLE_TRIES = 5
 
 Signature = tuple[object, ...]
@@ -37,8 +36,13 @@ class Opened:
     index: Index
     generation: int
     signature: Signature
+    asked: deque[Program]
     users: int = 0
     retired: bool = False
+
+    def remember(self, program: Program) -> None:
+        """A search that was answered, to warm the next build up by it."""
+        self.asked.append(program)
 
 
 @dataclass(slots=True)
@@ -50,7 +54,7 @@ class _Slot:
     generation: int = 0
     fault: str | None = None
     """Why the newest build is not in use."""
-    asked: deque[Program] = field(default_factory=lambda: deque[Program](maxlen=WARM_UP_PROGRAMS))
+    asked: deque[Program] = field(default_factory=lambda: deque[Program](maxlen=LAST_SEARCHES))
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +73,8 @@ class IndexPool:
     Raises InputError for a name that is none; the folders are looked at when they are first asked for, or by `open`.
     """
 
-    def __init__(self, folders: Mapping[str, Path]) -> None:
+    def __init__(self, folders: Mapping[str, Path], topics: Sequence[Topic] = ()) -> None:
+        """`topics` are answered by every build before it is used."""
         if not folders:
             raise InputError("there is no index to serve: name at least one folder")
         for name in folders:
@@ -78,7 +83,8 @@ class IndexPool:
                     f"{name!r} cannot be the name of an index: up to 64 letters, digits, and . _ - behind the first; "
                     "give one as NAME=FOLDER"
                 )
-        self._slots = {name: _Slot(name, path) for name, path in folders.items()}
+        self._slots = {name: _Slot(name, path.absolute()) for name, path in folders.items()}
+        self._topics = topics
         self._lock = threading.Lock()
         self._closed = False
 
@@ -121,7 +127,7 @@ class IndexPool:
         with slot.opening:
             if slot.current is None:
                 with without_paths(slot.path, name):
-                    self._exchange(slot, _open(slot))
+                    self._exchange(slot, self._opened(slot))
         return self.acquire(name)
 
     def release(self, opened: Opened) -> None:
@@ -130,10 +136,6 @@ class IndexPool:
             close = opened.retired and not opened.users
         if close:
             opened.index.close()
-
-    def note(self, name: str, program: Program) -> None:
-        """Remember a search, to warm the next build up by it."""
-        self._slots[name].asked.append(program)
 
     def refresh(self, name: str) -> bool:
         """Look at the folder of an open index; whether a new build took its place. Never raises for the folder's
@@ -148,11 +150,10 @@ class IndexPool:
                     if signature(slot.path) == current.signature:
                         slot.fault = None
                         return False
-                    opened = _open(slot)
-                    _warm_up(opened.index, slot)
+                    opened = self._opened(slot)
             except SiraError as error:
                 if slot.fault != str(error):
-                    _log.warning("index %s: the new build is not used: %s", name, error)
+                    _log.warning("the new build is not used: %s", error)
                 slot.fault = str(error)
                 return False
             self._exchange(slot, opened)
@@ -183,10 +184,23 @@ class IndexPool:
             raise IndexFault(f"index {name}: the server is closed")
         return slot
 
+    def _opened(self, slot: _Slot) -> Opened:
+        """The build that stands in the folder, warmed up. One that fails at that is damaged: it is not used."""
+        opened = _open(slot)
+        try:
+            warm_up(opened.index, self._topics, slot.asked)
+        except BaseException:
+            opened.index.close()
+            raise
+        return opened
+
     def _exchange(self, slot: _Slot, opened: Opened) -> None:
         with self._lock:
-            old, slot.current, slot.fault = slot.current, opened, None
-            slot.generation = opened.generation
+            if self._closed:  # in between
+                old = opened
+            else:
+                old, slot.current, slot.fault = slot.current, opened, None
+                slot.generation = opened.generation
             if old is not None:
                 old.retired = True
             close = old is not None and not old.users
@@ -216,14 +230,8 @@ def _open(slot: _Slot) -> Opened:
         before = signature(slot.path)
         index = Index(slot.path)
         if signature(slot.path) == before:
-            return Opened(slot.name, index, slot.generation + 1, before)
+            return Opened(slot.name, index, slot.generation + 1, before, slot.asked)
         index.close()
     else:
         raise IndexFault(f"{slot.path}: it changes all the time: wait until it is built")
-    return Opened(slot.name, Index(slot.path), slot.generation + 1, ())  # raises, saying what there is
-
-
-def _warm_up(index: Index, slot: _Slot) -> None:
-    for program in list(slot.asked):
-        with contextlib.suppress(SiraError):  # a range on a field that is gone
-            index.search(program, WARM_UP_DEPTH)
+    return Opened(slot.name, Index(slot.path), slot.generation + 1, (), slot.asked)  # raises, saying what there is

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, TypeVar
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import BaseModel, ConfigDict, FailFast, Field, model_validator
 
 from sira.agent.tables import ToolsTable
 
+Item = TypeVar("Item")
+Items = Annotated[list[Item], FailFast()]
+"""A list of which the first fault alone is told: those of a million entries would take seconds and a gigabyte."""
 Finite = Annotated[float, Field(allow_inf_nan=False)]
 Role = Literal["should", "must", "must_not"]
 Mode = Literal["compiled", "auto", "several"]
@@ -32,9 +35,9 @@ class RangeIn(Asked):
 
 
 class SketchParts(Asked):
-    phrases: list[str | PhraseIn] = []
-    facets: list[str] = []
-    ranges: list[RangeIn] = []
+    phrases: Items[str | PhraseIn] = []
+    facets: Items[str] = []
+    ranges: Items[RangeIn] = []
 
 
 class SketchIn(SketchParts):
@@ -42,7 +45,7 @@ class SketchIn(SketchParts):
     work: what its topic does not state is then not required of documents."""
 
     samples: int = Field(default=1, ge=1, le=100)
-    searches: list[SketchParts] = Field(default=[], max_length=100)
+    searches: Items[SketchParts] = Field(default=[], max_length=100)
     provenance: dict[str, Any] | None = None
 
 
@@ -138,12 +141,12 @@ class SearchRequest(Source):
 
 
 class BatchRequest(Asked):
-    searches: list[SearchRequest] = Field(min_length=1)
+    searches: Items[SearchRequest] = Field(min_length=1)
 
 
 class ExplainRequest(Source):
     k: int = Field(default=10, ge=1)
-    docids: list[str] = []
+    docids: Items[str] = []
     """Also explain these, where they are no hits."""
 
 
@@ -164,7 +167,7 @@ class FindRequest(Asked):
 
 
 class TermsRequest(Asked):
-    terms: list[str] = Field(min_length=1)
+    terms: Items[str] = Field(min_length=1)
 
 
 class SessionRequest(Asked):

@@ -12,11 +12,13 @@ from typing import Any
 from sira.agent.base import ToolResult
 from sira.agent.controller import Controller
 from sira.llm.base import Tool
-from sira.serve.faults import Busy, SessionGone
+from sira.serve.faults import Busy, Gone, SessionGone
 from sira.serve.pool import Opened
 
 MOST_WAITING = 4
 """Calls of one session that wait for the one that runs: its tools are called one at a time."""
+LOOK_S = 0.1
+"""How often a call that waits looks whether its client is still there."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,21 +89,31 @@ class Sessions:
     def get(self, name: str) -> OpenSession:
         """Raises SessionGone."""
         with self._lock:
-            session = self._sessions.get(name)
-            if session is None or (session.expires_at <= time.time() and not session.waiting):
-                raise SessionGone("there is no such session: it expired, was closed or never was; open another one")
-            return session
+            return self._get(name)
 
-    def call(self, name: str, tool: str, arguments: str, *, timeout_s: float) -> ToolResult:
-        """One call of a tool. Raises SessionGone, and Busy where calls of this session pile up."""
-        session = self.get(name)
+    def _get(self, name: str) -> OpenSession:
+        session = self._sessions.get(name)
+        if session is None or (session.expires_at <= time.time() and not session.waiting):
+            raise SessionGone("there is no such session: it expired, was closed or never was; open another one")
+        return session
+
+    def call(
+        self, name: str, tool: str, arguments: str, *, timeout_s: float, stopped: Callable[[], bool]
+    ) -> ToolResult:
+        """One call of a tool. Raises SessionGone; Busy where calls of this session pile up; Gone where it has to wait
+        and `stopped` says that nobody waits for it any more."""
         with self._lock:
+            session = self._get(name)
             if session.waiting > MOST_WAITING:
                 raise Busy(f"{MOST_WAITING} calls of this session wait already: call its tools one at a time")
             session.waiting += 1
+        end = time.monotonic() + timeout_s
         try:
-            if not session.lock.acquire(timeout=timeout_s):
-                raise Busy("the call before is still running: call the tools of a session one at a time")
+            while not session.lock.acquire(timeout=LOOK_S):
+                if stopped():
+                    raise Gone("the client left")
+                if time.monotonic() > end:
+                    raise Busy("the call before is still running: call the tools of a session one at a time")
             try:
                 return session.controller.call(tool, arguments)
             finally:
@@ -116,10 +128,10 @@ class Sessions:
 
     def close(self, name: str) -> None:
         """Raises SessionGone. A call that runs ends first."""
-        session = self.get(name)
         with self._lock:
-            found = self._sessions.pop(name, None)
-            idle = found is not None and not session.waiting
+            session = self._get(name)
+            del self._sessions[name]
+            idle = not session.waiting
         if idle:
             self._end(session)
 

@@ -21,8 +21,8 @@ LEAST_TOKEN = 16
 class ServeSettings:
     """`indexes`: folders by name; the first is the one of routes that name none. `llm`, `prompt`: the model that
     sketches, as `sira search --llm` names it. `policy`, `categories`: as for `sira compile`. `preload`: open the
-    indexes before the server is ready. `refresh_s`: how often folders are looked at for a new build. `heap` is Java's,
-    of each process."""
+    indexes before the server is ready. `warm_up`: topics that every build answers before it is used. `refresh_s`: how
+    often folders are looked at for a new build. `heap` is Java's, of each process."""
 
     indexes: Mapping[str, Path]
     llm: str | None = None
@@ -30,6 +30,7 @@ class ServeSettings:
     policy: str | None = None
     categories: Path | None = None
     preload: bool = False
+    warm_up: Path | None = None
     refresh_s: float = 2.0
     heap: str | None = None
     limits: Limits = field(default_factory=Limits)
@@ -117,6 +118,7 @@ def told(serving: ServeSettings, http: HttpSettings | None = None) -> Mapping[st
         "policy": serving.policy is not None,
         "categories": serving.categories is not None,
         "preload": serving.preload,
+        "warm_up": serving.warm_up is not None,
         "refresh_s": serving.refresh_s,
         "limits": dict(serving.limits.to_json()),
     }

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import threading
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -12,7 +13,7 @@ import pytest
 from sira.errors import EnvironmentFault, IndexFault, InputError, NotFoundError, SiraError
 from sira.lucene.writer import build_index
 from sira.records import Document
-from sira.serve.faults import Busy, SessionGone, hidden, without_any_path
+from sira.serve.faults import Busy, Gone, SessionGone, hidden, without_any_path
 from sira.serve.limits import Limits
 from sira.serve.pool import IndexPool
 from sira.serve.requests import (
@@ -110,8 +111,24 @@ def test_a_fault_names_the_index_and_not_its_folder(service: Service, folder: Pa
 
 def test_paths_are_cut_out_of_faults(tmp_path: Path) -> None:
     assert hidden(f"{tmp_path}/x: gone", tmp_path, "pots") == "index pots/x: gone"
+    assert hidden(f'path="{tmp_path}"', tmp_path, "pots") == 'path="index pots"'
+    assert hidden(f"`sira index --index {tmp_path}`", tmp_path, "pots") == "`sira index --index DIR`"
+    assert hidden("docid: x/and is not in /and: search", Path("/and"), "pots") == (
+        "docid: x/and is not in index pots: search"
+    )
     assert without_any_path("cannot map /var/lib/x/_0.cfs: no memory") == "cannot map …: no memory"
     assert without_any_path("see docs/serving.md or http://host/a/b") == "see docs/serving.md or http://host/a/b"
+
+
+def test_a_relative_folder_stands_in_no_word(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(folder.parent)
+    with Service(ServeSettings({"pots": Path("pots"), "gone": Path("x")})) as service:
+        with pytest.raises(NotFoundError, match=r'^docid: "spots" is not in index pots: choose one from a search$'):
+            service.document("pots", DocumentRequest(docid="spots"))
+        with pytest.raises(IndexFault, match=r"^index gone: there is no such folder: build an index with"):
+            service.search("gone", ask(query="exit"))
+        monkeypatch.chdir("/")  # the folder is where it was when the server started
+        assert service.search("pots", ask(query="kiln"))["total"] == 1
 
 
 def test_texts_that_an_index_does_not_store_cannot_be_asked_for(tmp_path: Path) -> None:
@@ -171,6 +188,23 @@ def test_calls_of_one_session_take_turns(service: Service) -> None:
     assert {text.partition("search_id=")[2][:2] for text in texts} == {"s1", "s2", "s3", "s4"}
 
 
+def test_a_call_that_nobody_waits_for_loses_its_turn(tmp_path: Path) -> None:
+    build_index(records((*POTS, Document("slow", "a" * 40 + "b"))), tmp_path / "pots", progress=False)
+    with Service(ServeSettings({"pots": tmp_path / "pots"})) as service, ThreadPoolExecutor(1) as pool:
+        session = service.open_session(SessionRequest(index="pots")).id
+        slow = {"reason": "", "docid": "slow", "pattern": "(a|aa)+$", "mode": "regex"}  # for two seconds
+        running = pool.submit(service.call, session, "find_in_document", slow)
+        opened = service.sessions.get(session)
+        while not opened.lock.locked():
+            threading.Event().wait(0.01)
+        with pytest.raises(Gone):
+            service.call(session, "search", {"reason": "", "query": "kiln"}, lambda: True)
+        assert not running.done()
+        service.close_session(session)  # while it works
+        assert running.result(20).failure is not None
+        assert opened.opened.users == 0  # given back once, and not twice
+
+
 def test_a_session_that_is_used_does_not_expire(folder: Path) -> None:
     with Service(ServeSettings({"pots": folder}, refresh_s=0.05, limits=Limits(session_s=0.4))) as service:
         session = service.open_session(SessionRequest(index="pots"))
@@ -214,6 +248,18 @@ def test_the_servers_own_model_sketches(folder: Path, tmp_path: Path, model: Ope
         assert len(model.calls) == 1  # the second sketch is the reply that was kept
         with pytest.raises(InputError, match="topic: it is blank"):
             service.resolve(ask(topic=" ", llm=True))
+
+
+def test_a_disk_that_takes_no_reply_costs_its_reuse_alone(
+    folder: Path, tmp_path: Path, model: OpenAIServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SIRA_CACHE", "/dev/null/cache")
+    model.answers = {"<query>\npots stick\n</query>": [_answer(completion(json.dumps({"phrases": ["alumina"]})))]}
+    with Service(ServeSettings({"pots": folder}, llm=str(tmp_path / "model.toml"))) as service:
+        for _ in range(2):
+            found = service.search("pots", ask(topic="pots stick", llm=True))
+            assert [hit["docid"] for hit in found["hits"]] == ["kiln-wash"]
+    assert len(model.calls) == 2
 
 
 def test_faults_of_the_model_tell_no_address(folder: Path, tmp_path: Path, model: OpenAIServer) -> None:

@@ -8,10 +8,19 @@ from collections.abc import Callable, Coroutine
 from typing import Any, cast
 
 from fastapi import Request
+from fastapi.exceptions import RequestValidationError
 from fastapi.routing import APIRoute
+from pydantic import BaseModel
+from starlette.requests import ClientDisconnect
 from starlette.responses import Response
 
-from sira.serve.http.problems import ProblemError, refused
+from sira.serve.faults import Gone
+from sira.serve.http.problems import ProblemError, invalid, problem_of, refused
+
+MOST_DIGITS = 40
+"""Of a whole number; far more than any field takes."""
+MOST_KEYS = 1_000
+"""Of one object: each that no field has would be a fault of its own."""
 
 
 def parsed(body: bytes, depth: int) -> Any:
@@ -22,13 +31,13 @@ def parsed(body: bytes, depth: int) -> Any:
     except UnicodeDecodeError as error:
         raise _bad(f"it is not UTF-8 (byte {error.start})", "encode the body as UTF-8") from None
     try:
-        value = json.loads(text, parse_float=_finite, parse_constant=_constant, object_pairs_hook=_once)
+        value = json.loads(
+            text, parse_float=_finite, parse_int=_short, parse_constant=_constant, object_pairs_hook=_once
+        )
     except json.JSONDecodeError as error:
         raise _bad(f"it is not JSON ({error.msg}, line {error.lineno}, column {error.colno})", "send JSON") from None
     except RecursionError:
         raise _bad(deep, "send a flatter document") from None
-    except ValueError:  # more digits than Python reads
-        raise _bad("it holds a number that is too long", "send shorter numbers") from None
     if body.count(b"[") + body.count(b"{") > depth and _deeper(value, depth):
         raise _bad(deep, "send a flatter document")
     if "\\u" in text:
@@ -50,12 +59,21 @@ def _finite(text: str) -> float:
     return value
 
 
+def _short(text: str) -> int:
+    """Such a number would stand in errors, and be counted with, at its full length."""
+    if len(text) > MOST_DIGITS:
+        raise _bad(f"it holds a number that is too long ({len(text):,} digits)", "send shorter numbers")
+    return int(text)
+
+
 def _constant(name: str) -> Any:
     raise _bad(f"{name} is no JSON", "send finite numbers")
 
 
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     found = dict(pairs)
+    if len(found) > MOST_KEYS:
+        raise _bad(f"one object has {len(found):,} keys", f"give at most {MOST_KEYS:,}")
     if len(found) < len(pairs):
         seen: set[str] = set()
         twice = next(key for key, _ in pairs if key in seen or seen.add(key))
@@ -81,7 +99,14 @@ def _deeper(value: Any, depth: int) -> bool:
 
 
 class StrictRequest(Request):
-    """The request as FastAPI reads it, with `parsed` in place of Python's own reading."""
+    """The request as FastAPI reads it, with `parsed` in place of Python's own reading. Raises ProblemError (499) for a
+    client that leaves within its body."""
+
+    async def body(self) -> bytes:
+        try:
+            return await super().body()
+        except ClientDisconnect:
+            raise ProblemError(problem_of(Gone("the client left"))) from None
 
     async def json(self) -> Any:
         if not hasattr(self, "_json"):
@@ -91,16 +116,21 @@ class StrictRequest(Request):
 
 
 class StrictRoute(APIRoute):
-    """A route whose body, where it takes one, is strict JSON. Raises ProblemError (415) for another content type."""
+    """A route whose body, where it takes one, is strict JSON. Raises ProblemError: 415 for another content type, 422
+    for values that do not fit."""
 
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
         handler = super().get_route_handler()
-        takes_body = self.body_field is not None
+        field = self.body_field
+        model = None if field is None else cast("type[BaseModel]", field.field_info.annotation)
 
         async def handle(request: Request) -> Response:
-            if takes_body:
+            if field is not None:
                 _check_type(request)
-            return await handler(StrictRequest(request.scope, request.receive))
+            try:
+                return await handler(StrictRequest(request.scope, request.receive))
+            except RequestValidationError as error:
+                raise ProblemError(invalid(error.errors(), error.body, model)) from None
 
         return cast("Callable[[Request], Coroutine[Any, Any, Response]]", handle)
 

@@ -18,19 +18,21 @@ from sira.serve.page import HEADERS, INDEX, page_files
 from sira.serve.settings import told
 
 API_VERSION = "1"
+OPEN: dict[str, Any] = {"security": []}
+"""Of routes that ask for no token."""
 
 router = APIRouter(responses=PROBLEMS, tags=["server"])
 
 
 @router.head("/health", include_in_schema=False)
-@router.get("/health", response_model=models.Health, operation_id="health")
+@router.get("/health", response_model=models.Health, operation_id="health", openapi_extra=OPEN)
 async def health() -> Response:
     """The process answers."""
     return _json({"status": "ok"})
 
 
 @router.head("/ready", include_in_schema=False)
-@router.get("/ready", response_model=models.Ready, operation_id="ready")
+@router.get("/ready", response_model=models.Ready, operation_id="ready", openapi_extra=OPEN)
 async def ready(request: Request) -> Response:
     """The server answers searches; 503 while it starts and once it is told to leave."""
     if not request.app.state.ready:

@@ -9,15 +9,24 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from pydantic import BaseModel
 from starlette.exceptions import HTTPException
 from starlette.responses import Response
 
 from sira.errors import EnvironmentFault, IndexFault, InputError, NotFoundError, ProgramError, SiraError
 from sira.serve.faults import Busy, Closing, Gone, NoSuchTool, SessionGone, TimedOut, without_any_path
+from sira.serve.http.values import faults
 
 MEDIA_TYPE = "application/problem+json"
 MOST_ERRORS = 8
-_ITEM = re.compile(r"[A-Za-z0-9_.\[\]-]{1,64}(?: [A-Za-z0-9_.-]{1,64})?")
+MOST_CHARACTERS = 2_000
+"""Of a detail, in which a program or a number may stand."""
+_ITEM = re.compile(r"([A-Za-z0-9_.\[\]-]{1,64}(?: [A-Za-z0-9_.-]{1,64})?)(?: \(\w+\))?(?:: | = )")
+_IN_PROGRAM = re.compile(r"program JSON, ([\w.\[\]-]{1,200}): ")
+_REMEDY = re.compile(
+    r"(?:add|ask|build|call|choose|close|drop|expected|give|leave|name|open|put|read|say|send|set|split|start|take|try|use|wait"
+    r"|write) "
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +90,8 @@ def problem_of(error: SiraError) -> Problem:
     """What a client is told of one of sira's own errors."""
     _, status, kind, title = next(row for row in _KINDS if isinstance(error, row[0]))
     text = " ".join(str(error).split())
+    if len(text) > MOST_CHARACTERS:
+        text = text[: MOST_CHARACTERS - 1] + "…"
     if not isinstance(error, InputError):
         text = without_any_path(text)
     headers: dict[str, str] = {}
@@ -88,34 +99,39 @@ def problem_of(error: SiraError) -> Problem:
         headers["Retry-After"] = str(error.retry_after_s)
     elif isinstance(error, Closing):
         headers["Retry-After"] = "1"
-    first, colon, _ = text.partition(": ")
-    item = first if colon and _ITEM.fullmatch(first) else None
-    remedy = text.rpartition(": ")[2] if colon else None
-    return Problem(status, kind, title, text, item, remedy, headers=headers)
+    return Problem(status, kind, title, text, _item(error, text), _remedy(text), headers=headers)
 
 
-def invalid(errors: Sequence[Any]) -> Problem:
-    """The faults of a body or of query parameters, as pydantic lists them; without what stood there."""
-    listed = [
-        {"item": _place(error["loc"]), "message": str(error["msg"]).removeprefix("Value error, ")}
-        for error in errors[:MOST_ERRORS]
-    ]
-    first = listed[0] if listed else {"item": "body", "message": "it cannot be used"}
-    more = f" (and {len(errors) - 1} more)" if len(errors) > 1 else ""
+def _item(error: SiraError, text: str) -> str | None:
+    """`k: ...` and `k1 = 1e+308: ...` name the item; the place in a program stands behind `program JSON, `."""
+    if isinstance(error, ProgramError) and text.startswith("program text"):
+        return "program_text"
+    if found := _IN_PROGRAM.match(text):
+        place = ".".join(part for part in found[1].split(".") if not part.endswith("Clause"))
+        return "program" if place == "program" else f"program.{place}"
+    found = _ITEM.match(text)
+    return found[1] if found else None
+
+
+def _remedy(text: str) -> str | None:
+    """The last part, where it tells to do something."""
+    last = re.split(r"[:;] ", text)[-1]
+    return last if _REMEDY.match(last) else None
+
+
+def invalid(errors: Sequence[Any], body: Any = None, model: type[BaseModel] | None = None) -> Problem:
+    """The faults of a body or of query parameters, as pydantic lists them (see `values.faults`)."""
+    found = faults(errors, body, model)
+    first, more = found[0], len(found) - 1
     return Problem(
         422,
         "invalid-value",
         "A value cannot be used",
-        f"{first['item']}: {first['message']}{more}",
-        first["item"],
-        "see /openapi.json for what this route takes",
-        tuple(listed),
+        f"{first.item}: {first.what}: {first.remedy}" + (f" (and {more} more)" if more else ""),
+        first.item,
+        first.remedy,
+        tuple({"item": item.item, "message": f"{item.what}: {item.remedy}"} for item in found[:MOST_ERRORS]),
     )
-
-
-def _place(parts: Sequence[Any]) -> str:
-    named = [str(part) for part in parts[1:]]  # the first says whether it is the body, the query or the path
-    return ".".join(named)[:200].encode("utf-8", "backslashreplace").decode() or "body"
 
 
 _BY_STATUS = {

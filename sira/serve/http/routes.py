@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Query, Request
 from starlette.responses import Response
 
 from sira.errors import SiraError
+from sira.serve.faults import Gone
 from sira.serve.http import models
 from sira.serve.http.bodies import StrictRoute
 from sira.serve.http.problems import problem_of
@@ -22,6 +24,7 @@ from sira.serve.requests import (
     SessionRequest,
     TermsRequest,
 )
+from sira.serve.service import Service
 
 PROBLEMS: dict[int | str, dict[str, Any]] = {
     status: {
@@ -82,18 +85,28 @@ async def search(request: Request, index: str, asked: SearchRequest) -> Response
 async def search_batch(request: Request, index: str, asked: BatchRequest) -> Response:
     """Several searches on one build of the index, one after the other; a search that cannot be carried out has a
     problem in its place. The bound of time is that of one search."""
-    most = request.app.state.front.service.limits.batch
-    known = [(await resolved(request, one))[0] for one in asked.searches[: most + 1]]
+    service = request.app.state.front.service
+    within = len(asked.searches) <= service.limits.batch
+    known = [await _resolved_or_not(request, one) if within else one for one in asked.searches]
 
-    def job(service: Any, stopped: Any) -> dict[str, Any]:
-        found = service.batch(index, known, stopped)
+    def job(service: Service, stopped: Callable[[], bool]) -> dict[str, Any]:
+        found = iter(service.batch(index, [one for one in known if not isinstance(one, SiraError)], stopped))
+        every = (one if isinstance(one, SiraError) else next(found, Gone("nobody waits")) for one in known)
         return {
-            "results": [
-                {"problem": problem_of(item).to_json()} if isinstance(item, SiraError) else item for item in found
-            ]
+            "results": [{"problem": problem_of(one).to_json()} if isinstance(one, SiraError) else one for one in every]
         }
 
     return await answered(request, job, texts=[texts_of(one) for one in asked.searches])
+
+
+async def _resolved_or_not(request: Request, one: SearchRequest) -> SearchRequest | SiraError:
+    """Raises Gone, after which nobody needs the others."""
+    try:
+        return (await resolved(request, one))[0]
+    except Gone:
+        raise
+    except SiraError as error:
+        return error
 
 
 @router.post("/indexes/{index}/explain", response_model=models.ExplainAnswer, tags=["search"], operation_id="explain")

@@ -11,6 +11,7 @@ from fastapi import Request
 from pydantic_core import PydanticSerializationError, to_json
 from starlette.responses import Response
 
+from sira.errors import EnvironmentFault
 from sira.serve.front import Front
 from sira.serve.http.guard import TEXTS
 from sira.serve.requests import Source
@@ -30,7 +31,14 @@ async def answered(
     access log with texts shows."""
     front = front_of(request)
     request.scope[TEXTS] = texts
-    body = await front.run(lambda stopped: as_json(job(front.service, stopped)), gone=left(request))
+
+    def told(stopped: Callable[[], bool]) -> bytes:
+        try:
+            return as_json(job(front.service, stopped))
+        except OSError as error:  # no file, process or memory is left; its path, where it has one, is the server's
+            raise EnvironmentFault(f"the server's machine: {error.strerror or 'a fault'}: ask again later") from error
+
+    body = await front.run(told, gone=left(request))
     return Response(body, status, media_type="application/json")
 
 

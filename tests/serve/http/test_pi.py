@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from sira.agent.backend import BackendFault
 from sira.agent.controller import Controller
 from sira.agent.http_backend import HttpBackend
 from sira.agent.settings import PI_SERINI
@@ -109,6 +110,39 @@ def test_a_read_as_the_contract_documents_it(server: Running) -> None:
     assert server.post("/pi/read-document", {"docid": "nowhere", "offset": 1, "limit": 5}).json() == {"found": False}
     last = server.post("/pi/read-document", {"docid": "raku", "offset": 99, "limit": 5}).json()
     assert (last["text"], last["truncated"], last["returnedOffsetStart"]) == ("", False, 0)
+
+
+def test_pages_of_one_hit_and_of_one_line_join_to_the_end(server: Running) -> None:
+    whole = server.post("/pi/search", {"query": "clay", "limit": 1000}).json()["hits"]
+    hits: list[Any] = []
+    answer: dict[str, Any] = {"hasMore": True, "nextOffset": 0}
+    while answer["hasMore"]:
+        answer = server.post("/pi/search", {"query": "clay", "limit": 1, "offset": answer["nextOffset"]}).json()
+        assert len(answer["hits"]) == 1
+        assert ("nextOffset" in answer) == answer["hasMore"]
+        hits += answer["hits"]
+    assert hits == whole
+    text, answer = "", {"truncated": True, "nextOffset": 1}
+    while answer["truncated"]:
+        asked = {"docid": "ends", "offset": answer["nextOffset"], "limit": 1}
+        answer = server.post("/pi/read-document", asked).json()
+        assert ("nextOffset" in answer) == answer["truncated"]
+        text += answer["text"]
+    assert text == ENDS[0].text
+
+
+def test_fields_of_later_versions_are_ignored(server: Running) -> None:
+    plain = server.post("/pi/search", {"query": "kiln", "limit": 2}).json()
+    later = server.post("/pi/search", {"query": "kiln", "limit": 2, "rerank": {"model": "x"}, "v": 9}).json()
+    assert later["hits"] == plain["hits"]
+    assert server.post("/pi/read-document", {"docid": "raku", "limit": 1, "offset": 1, "v": 9}).json()["found"]
+
+
+def test_a_refusal_reaches_the_harness_with_its_reason(server: Running) -> None:
+    with pytest.raises(BackendFault, match=r"failed: HTTP 422: .*query: it is blank"):
+        backend(server).search(" ", 10)
+    with pytest.raises(BackendFault, match=r"failed: HTTP 404: .*nowhere"):
+        backend(server, "/pi/nowhere").documents(["raku"])
 
 
 def test_a_named_index_and_faults(server: Running) -> None:

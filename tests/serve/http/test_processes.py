@@ -1,16 +1,13 @@
-"""`sira serve` as processes: what it prints, signals, several processes, and one of them killed."""
+"""`sira serve` as processes: what it prints, signals, and several processes."""
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
 import signal
 import subprocess
 import sys
 import tempfile
-import time
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -21,58 +18,11 @@ from sira.compile import compile_sketch
 from sira.lucene.reader import Index
 from sira.records import Topic
 from tests.conftest import MakeIndex
+from tests.serve.http.processes import Process, serving
 from tests.serve.http.support import DOCUMENTS, soon
 
 pytestmark = [pytest.mark.java, pytest.mark.slow]
-
-
-class Process:
-    def __init__(self, process: subprocess.Popen[str], url: str, errors: Path) -> None:
-        self.process, self.url, self.errors = process, url, errors
-        self.client = httpx2.Client(base_url=url, timeout=20, trust_env=False)
-
-    @property
-    def workers(self) -> list[int]:
-        """The processes that answer."""
-        found: list[int] = []
-        for entry in Path("/proc").iterdir():
-            if not entry.name.isdigit():
-                continue
-            with contextlib.suppress(OSError):
-                fields = (entry / "stat").read_text().rpartition(")")[2].split()
-                own = int(fields[1]) == self.process.pid and fields[0] != "Z"
-                if own and b"spawn_main" in (entry / "cmdline").read_bytes():
-                    found.append(int(entry.name))
-        return sorted(found)
-
-    def is_ready(self) -> bool:
-        """Asked over a new connection each time, so that any of the processes may answer."""
-        try:
-            return httpx2.get(f"{self.url}/ready", timeout=5, trust_env=False).status_code == 200
-        except httpx2.HTTPError:
-            return False
-
-
-@contextlib.contextmanager
-def serving(tmp_path: Path, *arguments: str, environment: dict[str, str] | None = None) -> Iterator[Process]:
-    errors = tmp_path / "stderr"
-    command = [sys.executable, "-m", "sira", "serve", "--port", "0", *arguments]
-    given = {**os.environ, "TMPDIR": str(tmp_path), **(environment or {})}
-    with errors.open("w") as stream:
-        process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=stream, text=True, env=given)
-    assert process.stdout is not None
-    try:
-        url = process.stdout.readline().strip()
-        assert url.startswith("http://"), errors.read_text()
-        found = Process(process, url, errors)
-        assert soon(found.is_ready, 60), errors.read_text()
-        yield found
-        found.client.close()
-    finally:
-        if process.poll() is None:
-            process.terminate()
-        process.wait(30)
-        process.stdout.close()
+__all__ = ["Process", "serving"]
 
 
 def test_one_process_serves_and_leaves(make_index: MakeIndex, tmp_path: Path) -> None:
@@ -130,6 +80,8 @@ def test_a_folder_gives_its_name_and_mcp_is_there(make_index: MakeIndex, tmp_pat
         (["x", "--queue", "-1"], "queue = -1"),
         (["x", "--policy", "nowhere.toml"], "nowhere.toml"),
         (["x", "--llm", "nowhere.toml"], "nowhere.toml"),
+        (["x", "--warm-up", "nowhere.tsv"], "nowhere.tsv"),
+        (["x", "--warm-up", "token"], "token, line 1: no tab"),
         (["x", "--log", "/nowhere/access.log"], "the access log cannot be written"),
     ],
 )
@@ -160,9 +112,11 @@ def test_a_port_that_is_taken(make_index: MakeIndex, tmp_path: Path) -> None:
 def test_a_file_of_settings(make_index: MakeIndex, tmp_path: Path) -> None:
     folder = make_index(DOCUMENTS)
     (tmp_path / "token").write_text("a-token-of-the-tests\n")
+    (tmp_path / "topics.tsv").write_text("1\tkiln glaze\n")
     config = tmp_path / "serve.toml"
     config.write_text(
         f'[indexes]\npots = "{folder}"\nmore = "{folder}"\n[serve]\nport = 0\ntoken_file = "token"\npreload = true\n'
+        'warm_up = "topics.tsv"\n'
         "[limits]\nk = 7\nsearch_s = 3.5\n"
     )
     with serving(tmp_path, "--config", str(config)) as server:
@@ -170,6 +124,7 @@ def test_a_file_of_settings(make_index: MakeIndex, tmp_path: Path) -> None:
         server.client.headers["authorization"] = "Bearer a-token-of-the-tests"
         settings = server.client.get("/version").json()["settings"]
         assert (settings["limits"]["k"], settings["limits"]["search_s"], settings["token"]) == (7, 3.5, True)
+        assert settings["warm_up"] is True
         assert [item["loaded"] for item in server.client.get("/v1/indexes").json()["indexes"]] == [True, True]
         assert "a-token-of-the-tests" not in server.errors.read_text()
     config.write_text('[indexes]\npots = "x"\n[limits]\nkk = 7\n')
@@ -212,29 +167,6 @@ def test_several_processes_are_one_server(make_index: MakeIndex, tmp_path: Path)
         server.process.wait(30)
         assert not list(tmp_path.glob("sira-serve-*"))
         assert "Traceback" not in server.errors.read_text()
-
-
-def test_a_process_that_is_killed_is_replaced(make_index: MakeIndex, tmp_path: Path) -> None:
-    folder = make_index(DOCUMENTS)
-    with serving(tmp_path, f"pots={folder}", "--workers", "2", "--preload") as server:
-        body = {"query": "kiln glaze"}
-        expected = server.client.post("/v1/indexes/pots/search", json=body).json()["hits"]
-        before = server.workers
-        assert len(before) == 2
-        answers, broken, wrong, end = 0, 0, 0, time.monotonic() + 6
-        os.kill(before[0], signal.SIGKILL)
-        while time.monotonic() < end:
-            try:
-                answer = httpx2.post(f"{server.url}/v1/indexes/pots/search", json=body, timeout=10, trust_env=False)
-            except httpx2.HTTPError:
-                broken += 1
-                continue
-            answers += 1
-            wrong += answer.status_code != 200 or answer.json()["hits"] != expected
-        assert answers > 10
-        assert wrong == 0
-        assert broken <= 2  # what the killed one had taken
-        assert soon(lambda: len(server.workers) == 2 and before[0] not in server.workers)
 
 
 def test_a_supervisor_that_is_killed_leaves_nobody_behind(make_index: MakeIndex, tmp_path: Path) -> None:

@@ -74,7 +74,7 @@ def test_the_python_example_runs(tmp_path: Path) -> None:
     path = example_index(tmp_path / "example")
     (code,) = blocks("python")
     command = f'command={sys.executable!r}, args=["-m", "sira", "mcp", {str(path)!r}], cwd={str(ROOT)!r}'
-    code, count = re.subn(r'command="sira", args=\["mcp", "indexes/example"\]', lambda _: command, code)
+    code, count = re.subn(r'command="sira", args=\["mcp", "runs/pots"\]', lambda _: command, code)
     assert count == 1
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
     assert "1. docid=kiln-wash" in done.stdout
