@@ -6,10 +6,11 @@ same index gives the same run, byte for byte.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from functools import cache
 from math import isfinite
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, cast
 
 from sira.errors import ProgramError
 from sira.records import Verdict
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
     from pydantic import TypeAdapter
 
 SCHEMA_VERSION = 1
+MOST_FAULTS = 10_000
+"""Of a program as JSON; beyond them none is told."""
 MAX_WEIGHT = 1e30
 """Lucene's scores are 32-bit floats (up to 3.4e38): this leaves room for idf and for sums of thousands of clauses."""
 
@@ -219,6 +222,11 @@ class Program:
     schema_version: int = SCHEMA_VERSION
 
 
+def longest_clause(program: Program) -> int:
+    """Words of the longest phrase or any_of clause: Lucene's work grows with their square."""
+    return max((len(item.terms) for item in program.clauses if isinstance(item, PhraseClause | AnyOfClause)), default=0)
+
+
 @cache
 def _adapter() -> TypeAdapter[Program]:
     from pydantic import TypeAdapter
@@ -260,6 +268,35 @@ def program_from_json(data: object) -> Program:
     try:
         return _adapter().validate_python(data)
     except ValidationError as error:
-        first = error.errors()[0]
-        place = ".".join(str(part) for part in first["loc"]) or "program"
-        raise ProgramError(f"program JSON, {place}: {first['msg']}") from None
+        if error.error_count() > MOST_FAULTS:  # to list them takes seconds
+            raise ProgramError(
+                f"program JSON, program: it has {error.error_count():,} faults: send a program"
+            ) from None
+        place, fault = _fault(error.errors(), data)
+        raise ProgramError(f"program JSON, {place}: {fault}") from None
+
+
+_CLAUSES = {
+    "term": TermClause,
+    "phrase": PhraseClause,
+    "any_of": AnyOfClause,
+    "facet": FacetClause,
+    "range": RangeClause,
+}
+
+
+def _fault(errors: Sequence[Any], data: Any) -> tuple[str, str]:
+    """The first fault and its place. pydantic lists those of every kind that a clause could have: the one that it names
+    counts."""
+    loc = errors[0]["loc"]
+    if len(loc) > 2 and loc[0] == "clauses":
+        clause = data["clauses"][loc[1]]
+        kind: Any = cast("dict[str, Any]", clause).get("kind", "term") if isinstance(clause, dict) else "term"
+        if not isinstance(kind, str) or kind not in _CLAUSES:
+            return f"clauses.{loc[1]}.kind", f"choose {', '.join(_CLAUSES)}"
+        name = _CLAUSES[kind].__name__
+        errors = [error for error in errors if error["loc"][:3] == (*loc[:2], name)] or errors
+    first = errors[0]
+    told = {"missing": "it is missing: give it", "unexpected_keyword_argument": "there is no such field: leave it out"}
+    place = ".".join(str(part) for part in first["loc"] if not str(part).endswith("Clause")) or "program"
+    return place, told.get(first["type"]) or first["msg"]

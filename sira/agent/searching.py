@@ -14,13 +14,16 @@ from sira.agent.session import REASON, Session, ToolSpec, object_schema, string,
 from sira.agent.settings import ToolSettings
 from sira.errors import InputError
 from sira.llm.base import Tool
-from sira.program import Program, program_from_json
+from sira.program import Program, longest_clause, program_from_json
 from sira.programtext import bind, parse_query, program_to_text
 from sira.records import Ranking
 from sira.search.fusion import reciprocal_rank_fusion
 
 MAX_FUSED = 20
 _SEARCH, _BROWSE, _FUSE = "search", "read_search_results", "fuse_searches"
+
+MOST_WORDS = 500
+"""Of one clause."""
 
 
 def _describe_search(settings: ToolSettings) -> Tool:
@@ -101,16 +104,23 @@ def _program(session: Session, arguments: Arguments) -> tuple[str, Program]:
     try:
         if isinstance(given, str):
             text = arguments.text("program").strip()
-            return text, bind(parse_query(text), backend.index, scoring)
+            return text, _bounded(bind(parse_query(text), backend.index, scoring))
         if not isinstance(given, dict):
             raise arguments.fault("program", "program must be a text or an object: the JSON of a compiled program.")
         data = {"qid": "", **cast("dict[str, Any]", given)}
         program = program_from_json(data)
         if "scoring" not in data:
             program = Program(program.qid, program.clauses, scoring, program.verdicts, program.text)
-        return _one_line(program, plain=program.scoring == scoring), program
+        return _one_line(program, plain=program.scoring == scoring), _bounded(program)
     except InputError as error:
         raise CallFault(f"Invalid search arguments: {error}.", field="program") from None
+
+
+def _bounded(program: Program) -> Program:
+    """Raises InputError for a clause that would take Lucene minutes."""
+    if (longest := longest_clause(program)) > MOST_WORDS:
+        raise InputError(f"a clause has {longest:,} words: give at most {MOST_WORDS}")
+    return program
 
 
 def _one_line(program: Program, *, plain: bool) -> str:

@@ -34,16 +34,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     from sira.serve.mcp.wire import claim
-    from sira.serve.settings import index_folders
+    from sira.serve.settings import index_folders, without_index
 
     folders = index_folders([arguments.index])
-    for folder in folders.values():
-        if not folder.is_dir():
-            raise InputError(
-                f"{folder}: there is no such folder: build an index with `sira index SOURCE --index {folder}`"
-            )
-        if not any(folder.glob("segments_*")):
-            raise InputError(f"{folder}: holds no index: build one with `sira index SOURCE --index {folder}`")
+    without_index(folders.values())
     if arguments.tools and arguments.profile:
         raise InputError("--profile: the file of --tools names its profile; give one of the two")
     if sys.stdin.isatty():

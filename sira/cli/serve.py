@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sira.cli.options import add_heap
+from sira.cli.options import add_heap, refuse
 from sira.errors import InputError
 
 if TYPE_CHECKING:
@@ -19,6 +19,17 @@ HELP = "serve indexes, the compiler and the paged tools over HTTP and MCP, with 
 
 # The defaults of ServeSettings and HttpSettings, written out so that `--help` imports neither (a test compares them).
 SETTINGS: dict[str, Any] = {"host": "127.0.0.1", "port": 8321, "workers": 1, "refresh_s": 2.0}
+
+_DEFAULTS: dict[str, Any] = {
+    **SETTINGS,
+    **dict.fromkeys(
+        ("token_file", "llm", "prompt", "policy", "categories", "warm_up", "threads", "queue", "log", "heap")
+    ),
+    **dict.fromkeys(("preload", "log_texts"), False),
+    "allow_host": [],
+    "allow_origin": [],
+}
+"""Of all options but --config."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -37,7 +48,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--allow-host", action="append", default=[], metavar="NAME", help="a name by which the server may be called")
     add("--allow-origin", action="append", default=[], metavar="ORIGIN", help="an origin whose pages may call it")
     add("--llm", metavar="MODEL", help="the model that sketches: `local`, or a TOML file with a [model] table")
-    add("--prompt", metavar="NAME", help="its prompt")
+    add("--prompt", metavar="NAME", help="its prompt (that of the model's file, or sira's own)")
     add("--policy", metavar="FILE", help="drop forbidden phrases: a policy file, or `default`")
     add("--categories", type=Path, metavar="DIR", help="check category facets by a graph of `sira categories build`")
     add("--preload", action="store_true", help="open the indexes before the server is ready, not when they are asked")
@@ -53,9 +64,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     from sira.serve.http.running import serve
-    from sira.serve.settings import told
+    from sira.serve.settings import told, without_index
 
     serving, http = _settings(arguments)
+    for text in without_index(serving.indexes.values()):
+        print(f"sira: warning: {text}", file=sys.stderr)
 
     def announce(address: str) -> None:
         settings = {"address": address, **told(serving, http)}
@@ -78,6 +91,7 @@ def _settings(arguments: argparse.Namespace) -> tuple[ServeSettings, HttpSetting
     if arguments.config is not None:
         if arguments.indexes:
             raise InputError("--config says which indexes are served: name none beside it")
+        refuse(arguments, _DEFAULTS, "with --config it stands in that file: leave it out")
         from sira.serve.config import read_config
 
         return read_config(arguments.config)

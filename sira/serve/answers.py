@@ -166,7 +166,7 @@ def find(opened: Opened, asked: FindRequest, limits: Limits) -> dict[str, Any]:
     try:
         (spans,) = occurrences("find", asked.pattern, asked.mode, [lines.text], seconds=SIRA.pattern_seconds)
     except CallFault as fault:
-        raise InputError(f"{fault.field or 'pattern'}: {fault}") from None
+        raise InputError(f"{fault.field or 'pattern'}: {_reason(str(fault))}") from None
     matches: list[dict[str, Any]] = []
     size = 0
     for number, (start, end) in enumerate(spans[asked.offset - 1 : asked.offset - 1 + asked.limit], asked.offset):
@@ -190,5 +190,10 @@ def terms(opened: Opened, asked: TermsRequest, limits: Limits) -> dict[str, Any]
     with Controller(opened.index) as controller:
         result = controller.call("term_statistics", json.dumps({"reason": "", "terms": asked.terms}))
     if result.failure is not None:
-        raise InputError(f"terms: {result.text}")
+        raise InputError(f"terms: {_reason(result.text)}")
     return dict(result.details)
+
+
+def _reason(text: str) -> str:
+    """What a tool says, without its name."""
+    return text.partition(" arguments: ")[2] or text

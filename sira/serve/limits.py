@@ -14,7 +14,8 @@ from sira.errors import InputError
 class Limits:
     """Of one request: `body_bytes` and `json_depth` of its JSON; `k`, the depth of a search; `explain_k`, of an
     explained one; `query_characters` of a query or topic; `program_characters` of a program as text; `clauses` of a
-    program; `phrases` of a sketch (facets and ranges count) and `phrase_characters`; `batch` searches; `docids` to
+    program, and `clause_words` of one of them;
+    `phrases` of a sketch (facets and ranges count) and `phrase_characters`; `batch` searches; `docids` to
     explain; `terms` asked for; `lines` and `page_bytes` of a page of a document.
 
     Of time, in seconds: `search_s` from the request to its answer, the wait for a place included; `sketch_s`, for a
@@ -33,6 +34,7 @@ class Limits:
     query_characters: int = 10_000
     program_characters: int = 100_000
     clauses: int = 2_000
+    clause_words: int = 500
     phrases: int = 1_000
     phrase_characters: int = 1_000
     batch: int = 100

@@ -47,7 +47,7 @@ class Service:
 
     def __init__(self, settings: ServeSettings, *, tag: str = "", model: SketchModel | None = None) -> None:
         """Raises InputError for a policy, categories, a model or topics that cannot be used."""
-        self.settings, self.limits = settings, settings.limits
+        self.settings, self.limits, self.tag = settings, settings.limits, tag
         self.pool = IndexPool(settings.indexes, warm_up_topics(settings.warm_up, self.limits.query_characters))
         self.sessions = Sessions(self.limits.sessions, self.limits.session_s, self.pool.release, tag)
         self._model = model or _model(settings)

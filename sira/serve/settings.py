@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import ipaddress
 import os
-from collections.abc import Mapping
+import re
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,8 @@ from sira.serve.limits import Limits
 TOKEN_VARIABLE = "SIRA_TOKEN"
 LOOPBACK = ("127.0.0.1", "::1", "localhost")
 LEAST_TOKEN = 16
+_HOST = re.compile(r"[A-Za-z0-9._-]+|\[?[0-9A-Fa-f:.]+\]?")
+_ORIGIN = re.compile(r"https?://[^/\s*]+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +41,8 @@ class ServeSettings:
     def __post_init__(self) -> None:
         if not 0.05 <= self.refresh_s <= 86_400:
             raise InputError(f"refresh_s = {self.refresh_s}: give seconds from 0.05")
+        if self.prompt is not None and self.llm is None:
+            raise InputError(f"prompt {self.prompt}: it is for a model: give one by --llm")
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +67,12 @@ class HttpSettings:
             raise InputError(f"port = {self.port}: give one from 1 to 65535, or 0 for any that is free")
         if not 1 <= self.workers <= 256:
             raise InputError(f"workers = {self.workers}: give 1 to 256")
+        for host in self.hosts:
+            if not _HOST.fullmatch(host):
+                raise InputError(f"allowed host {host!r}: give a name without scheme, port and path")
+        for origin in self.origins:
+            if not _ORIGIN.fullmatch(origin):
+                raise InputError(f"allowed origin {origin!r}: give one such as https://example.org, without a path")
         if not self.on_loopback and self.token is None:
             raise InputError(
                 f"host {self.host}: other machines could reach this server: set {TOKEN_VARIABLE} or give --token-file, "
@@ -108,6 +119,20 @@ def index_folders(given: list[str]) -> dict[str, Path]:
             raise InputError(f"two indexes are called {name!r}: give one as NAME=FOLDER")
         folders[name] = path
     return folders
+
+
+def without_index(folders: Collection[Path]) -> list[str]:
+    """What to say of each folder that holds no index; one may come while the server runs. Raises InputError where none
+    holds one."""
+    told = [
+        f"{folder}: {'holds no index' if folder.is_dir() else 'there is no such folder'}: "
+        f"`sira index SOURCE --index {folder}` builds one"
+        for folder in folders
+        if not any(folder.glob("segments_*"))
+    ]
+    if len(told) == len(folders):
+        raise InputError(told[0])
+    return told
 
 
 def told(serving: ServeSettings, http: HttpSettings | None = None) -> Mapping[str, Any]:

@@ -9,7 +9,7 @@ from sira.compile import CompileSettings
 from sira.compile.sketches import sketch_from_json
 from sira.errors import InputError
 from sira.lucene.reader import Index
-from sira.program import Program, Scoring, program_from_json, scoring_of
+from sira.program import Program, Scoring, longest_clause, program_from_json, scoring_of
 from sira.programtext import bind, parse_query
 from sira.records import Sketch, Topic
 from sira.serve.limits import Limits
@@ -47,7 +47,7 @@ def checked(source: Source, limits: Limits) -> None:
         parts = [source.sketch, *source.sketch.searches]
         number = sum(len(part.phrases) + len(part.facets) + len(part.ranges) for part in parts)
         if number > limits.phrases:
-            raise InputError(f"sketch: {number:,} phrases, facets and ranges: this server takes {limits.phrases:,}")
+            raise InputError(f"sketch: it has {number:,} phrases, facets and ranges: give at most {limits.phrases:,}")
         for part in parts:
             for phrase in part.phrases:
                 text = phrase if isinstance(phrase, str) else phrase.text
@@ -58,11 +58,16 @@ def checked(source: Source, limits: Limits) -> None:
 
 def _length(name: str, text: str | None, most: int) -> None:
     if text is not None and len(text) > most:
-        raise InputError(f"{name}: {len(text):,} characters: this server takes {most:,}")
+        raise InputError(f"{name}: it has {len(text):,} characters: give at most {most:,}")
 
 
 def within(program: Program, limits: Limits) -> Program:
-    """The program. Raises InputError where it has more clauses than the server runs."""
+    """The program. Raises InputError where it has more clauses than the server runs, or a longer one."""
+    if (longest := longest_clause(program)) > limits.clause_words:
+        raise InputError(
+            f"program: a clause has {longest:,} words: this server runs {limits.clause_words:,} in one; "
+            "split it, or leave words out"
+        )
     if len(program.clauses) > limits.clauses:
         raise InputError(
             f"program: {len(program.clauses):,} clauses: this server runs {limits.clauses:,} in one search; "

@@ -41,19 +41,11 @@ class Served:
 
 @contextmanager
 def serving(folder: Path, *arguments: str | Path, environment: Mapping[str, str] | None = None) -> Generator[Served]:
-    """`sira serve` on a free port, until the block ends; its log and its stderr lie in the folder."""
+    """`sira serve` on a free port, until the block ends. Its stderr lies in the folder, and its log, unless a file says
+    where."""
     stderr = folder / f"serve-{time.monotonic_ns()}.err"
-    command = [
-        sys.executable,
-        "-m",
-        "sira",
-        "serve",
-        *map(str, arguments),
-        "--port",
-        "0",
-        "--log",
-        str(folder / "access.log"),
-    ]
+    own = () if "--config" in arguments else ("--port", "0", "--log", str(folder / "access.log"))
+    command = [sys.executable, "-m", "sira", "serve", *map(str, arguments), *own]
     with stderr.open("w") as err:
         process = subprocess.Popen(
             command, stdout=subprocess.PIPE, stderr=err, text=True, env={**os.environ, **(environment or {})}

@@ -162,7 +162,7 @@ def test_slow_clients_and_clients_that_vanish(make_index: MakeIndex, tmp_path: P
     index = make_index(documents(1, 3000))
     config = tmp_path / "serve.toml"
     bounds = "[limits]\nbody_s = 3.0\nwrite_s = 3.0\n"
-    config.write_text(f'[indexes]\nx = "{index}"\n[serve]\nport = 0\npreload = true\n{bounds}')
+    config.write_text(f'[indexes]\nx = "{index}"\n[serve]\nport = 0\nlog = "access.log"\npreload = true\n{bounds}')
     with serving(tmp_path, "--config", config) as served:
         right = expected(served.url)
         host, port = served.url.removeprefix("http://").split(":")

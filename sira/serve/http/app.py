@@ -7,7 +7,7 @@ import contextlib
 import logging
 from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from fastapi import FastAPI, Request
@@ -17,7 +17,7 @@ from starlette.exceptions import HTTPException
 from starlette.middleware.cors import CORSMiddleware
 from starlette.middleware.gzip import GZipMiddleware
 from starlette.responses import Response
-from starlette.routing import BaseRoute
+from starlette.routing import BaseRoute, Match, Route
 
 from sira import __version__
 from sira.errors import SiraError
@@ -36,6 +36,7 @@ from sira.serve.settings import HttpSettings
 GZIP_BYTES = 32 * 1024
 """Smaller answers are sent as they are: on one machine, packing takes longer than sending."""
 DESCRIPTION = "Search by weighted BM25 programs that an index compiles from a language model's sketches."
+ROUTERS = (own_routes.router, routes.router, pi_routes.router)
 
 _log = logging.getLogger(__name__)
 
@@ -93,7 +94,7 @@ def create_app(
     )
     app.state.front, app.state.settings, app.state.ready = front, settings, False
     app.state.tag, app.state.peers, app.state.metrics = tag, peers, Metrics()
-    for router in (own_routes.router, routes.router, pi_routes.router):
+    for router in ROUTERS:
         app.include_router(router)
     for item in mounted:
         app.router.routes.extend(item.routes)
@@ -141,7 +142,14 @@ async def _invalid(request: Request, error: Exception) -> Response:
 
 async def _refused(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
-    return of_status(error).response(request.scope.get("request_id"))
+    problem = of_status(error)
+    if problem.status == 405:  # the framework names the methods of the first route of the path alone
+        found = (route for router in ROUTERS for route in router.routes if isinstance(route, Route))
+        methods = {
+            name for route in found if route.matches(request.scope)[0] is not Match.NONE for name in route.methods or ()
+        }
+        problem = replace(problem, headers={"Allow": ", ".join(sorted(methods))}) if methods else problem
+    return problem.response(request.scope.get("request_id"))
 
 
 def _openapi(app: FastAPI) -> dict[str, Any]:

@@ -4,7 +4,6 @@ and the counters."""
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import hashlib
 import hmac
 import logging
@@ -19,6 +18,7 @@ from urllib.parse import urlsplit
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from sira.serve.faults import Busy
+from sira.serve.http.incoming import Incoming
 from sira.serve.http.metrics import Metrics
 from sira.serve.http.places import Places
 from sira.serve.http.problems import INTERNAL, Problem, ProblemError, problem_of, refused
@@ -30,14 +30,13 @@ OPEN_PATHS = frozenset({"/", "/health", "/ready", "/favicon.ico"})
 OPEN_FOLDER = "/static/"
 CHECKS = frozenset({"/health", "/ready"})
 """Asked by any name, since balancers send none, or the address."""
-MOST_DISCARDED = 64 << 20
-"""Bytes of a body that is too large."""
 TEXTS = "sira.texts"
 """Where a route leaves what an access log with texts shows."""
 _REQUEST_ID = re.compile(r"[A-Za-z0-9._:-]{1,64}")
 _HEADERS = (
     (b"x-content-type-options", b"nosniff"),
     (b"referrer-policy", b"no-referrer"),
+    (b"cross-origin-resource-policy", b"same-origin"),
     (b"cache-control", b"no-store"),
 )
 
@@ -74,7 +73,7 @@ class Guard:
         try:
             try:
                 self._admit(scope, headers)
-                body = _Body(receive, self._limits)
+                body = Incoming(receive, self._limits)
                 await body.check(headers)
                 if place is not None:
                     await body.come()
@@ -109,6 +108,16 @@ class Guard:
 
     def _admit(self, scope: Scope, headers: Mapping[str, str]) -> None:
         """Raises ProblemError."""
+        if "content-length" in headers and "transfer-encoding" in headers:
+            raise refused(
+                400,
+                "bad-request",
+                "The request cannot be read",
+                "content-length: transfer-encoding stands beside it, and a proxy may have read the other: send one",
+                item="content-length",
+                remedy="send one of content-length and transfer-encoding",
+                headers={"Connection": "close"},
+            )
         host = headers.get("host", "")
         if self._hosts is not None and _name(host) not in self._hosts and scope["path"] not in CHECKS:
             raise refused(
@@ -197,87 +206,6 @@ class _Answer:
         except TimeoutError as error:
             self.fault = error
             raise
-
-
-class _Body:
-    """Receives the body of a request, so much and in such a time. Raises ProblemError (413, 408)."""
-
-    def __init__(self, receive: Receive, limits: Limits) -> None:
-        self._receive, self._limits = receive, limits
-        self._size, self._whole = 0, False
-        self._end = time.monotonic() + limits.body_s
-        self._come: Message | None = None
-
-    async def come(self) -> None:
-        """Wait until all of it is here. Raises ProblemError (413, 408)."""
-        parts: list[bytes] = []
-        while not self._whole:
-            message = await self()
-            if message["type"] != "http.request":
-                self._come = message
-                return
-            parts.append(message.get("body", b""))
-        self._come = {"type": "http.request", "body": b"".join(parts), "more_body": False}
-
-    async def check(self, headers: Mapping[str, str]) -> None:
-        """Raises ProblemError (413) for a body that says itself how large it is."""
-        length = headers.get("content-length", "0")
-        if length.isdigit() and int(length[:20]) > self._limits.body_bytes:
-            if headers.get("expect", "").lower() != "100-continue":  # such a client has sent nothing yet
-                await self._discard()
-            raise _too_large(self._limits)
-
-    async def _discard(self) -> None:
-        """Read on to nowhere, so much and so long: a client that sends before it reads would not see the answer."""
-        self._whole = True
-        with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(max(0.0, self._end - time.monotonic())):
-                while self._size < MOST_DISCARDED:
-                    message = await self._receive()
-                    self._size += len(message.get("body", b""))
-                    if message["type"] != "http.request" or not message.get("more_body", False):
-                        return
-
-    async def __call__(self) -> Message:
-        if self._come is not None:
-            come, self._come = self._come, None
-            return come
-        if self._whole:
-            return await self._receive()
-        try:
-            async with asyncio.timeout(max(0.0, self._end - time.monotonic())):
-                message = await self._receive()
-        except TimeoutError:
-            self._whole = True
-            raise refused(
-                408,
-                "slow-body",
-                "The body did not come in time",
-                f"body: it did not come within {self._limits.body_s:g} s: send it faster",
-                item="body",
-                remedy="send the whole body at once",
-                headers={"Connection": "close"},
-            ) from None
-        if message["type"] == "http.request":
-            self._size += len(message.get("body", b""))
-            self._whole = not message.get("more_body", False)
-            if self._size > self._limits.body_bytes:
-                if not self._whole:
-                    await self._discard()
-                raise _too_large(self._limits)
-        return message
-
-
-def _too_large(limits: Limits) -> ProblemError:
-    return refused(
-        413,
-        "body-too-large",
-        "The body is too large",
-        f"body: this server takes {limits.body_bytes:,} bytes: send less at once",
-        item="body",
-        remedy="send less at once",
-        headers={"Connection": "close"},
-    )
 
 
 def _headers(scope: Scope) -> Mapping[str, str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from sira.serve.front import Front
 
 PATHS = ("/v1/indexes/", "/v1/sessions", "/pi/")
-"""Of the requests that take a place; the others cost nothing to answer, or last (MCP)."""
+"""Of the requests that take a place; the others cost nothing to answer. MCP has its own door."""
 
 
 class Places:

@@ -15,15 +15,18 @@ LATE_S = 0.5
 
 
 class Protocol(H11Protocol):
-    """`head_s`: seconds from the first byte of a request's head to its last, and from a connection to its request."""
+    """`head_s`: seconds from the first byte of a request's head to its last, and from a connection to its request.
+    Beyond `connections` at a time, one is closed as it comes."""
 
-    def __init__(self, *args: Any, head_s: float, **more: Any) -> None:
+    def __init__(self, *args: Any, head_s: float, connections: int, **more: Any) -> None:
         super().__init__(*args, **more)
-        self._head_s = head_s
+        self._head_s, self._most = head_s, connections
         self._late: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(cast(asyncio.Transport, _Joining(transport, self.loop)))
+        if len(self.connections) > self._most:  # before files run out, of which asyncio would complain without end
+            self.transport.close()
         if getattr(self.server_state, "leaving", False):
             self.loop.call_later(LATE_S, self.shutdown)
         self._wait()

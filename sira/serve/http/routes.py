@@ -173,8 +173,8 @@ async def close_session(request: Request, session: str) -> Response:
 async def call_tool(request: Request, session: str, tool: str, asked: models.ToolRequest) -> Response:
     """One call of a tool. What the caller can mend is no error of HTTP: it comes back with a `failure`."""
 
-    def job(service: Any, _: Any) -> dict[str, Any]:
-        result = service.call(session, tool, asked.arguments)
+    def job(service: Service, stopped: Callable[[], bool]) -> dict[str, Any]:
+        result = service.call(session, tool, asked.arguments, stopped)
         return {
             "text": result.text,
             "details": dict(result.details),

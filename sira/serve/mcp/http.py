@@ -181,7 +181,7 @@ def mcp_app(
     http = http or HttpSettings()
     settings = settings or McpSettings(limits=service.limits)
     desks = desks_of(service, settings.tools)
-    adapter = Adapter(desks, settings, workers=workers, tag=service.sessions._tag)  # pyright: ignore[reportPrivateUsage]
+    adapter = Adapter(desks, settings, workers=workers, tag=service.tag)
     return McpApp(adapter, settings, http, guarded=guarded)
 
 

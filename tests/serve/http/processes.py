@@ -45,7 +45,8 @@ class Process:
 def serving(tmp_path: Path, *arguments: str, environment: dict[str, str] | None = None) -> Iterator[Process]:
     """On a free port; ready."""
     errors = tmp_path / "stderr"
-    command = [sys.executable, "-m", "sira", "serve", "--port", "0", *arguments]
+    port = () if "--config" in arguments else ("--port", "0")
+    command = [sys.executable, "-m", "sira", "serve", *port, *arguments]
     given = {**os.environ, "TMPDIR": str(tmp_path), **(environment or {})}
     with errors.open("w") as stream:
         process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=stream, text=True, env=given)

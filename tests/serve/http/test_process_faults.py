@@ -6,6 +6,9 @@ from __future__ import annotations
 import contextlib
 import os
 import signal
+import socket
+import subprocess
+import sys
 import threading
 import time
 from collections import Counter
@@ -169,14 +172,34 @@ def test_sigterm_under_load(make_index: MakeIndex, tmp_path: Path) -> None:
         assert "Traceback" not in server.errors.read_text()
 
 
-def test_ctrl_c_lets_a_request_end(make_index: MakeIndex, tmp_path: Path) -> None:
+def test_ctrl_c_lets_a_request_end_and_twice_does_not(make_index: MakeIndex, tmp_path: Path) -> None:
     with serving(tmp_path, f"pots={make_index(WITH_SLOW)}") as server:
         slow = running(server)
-        for _ in range(2):  # a hand that is not patient
-            server.process.send_signal(signal.SIGINT)
-        assert slow.result(20).status_code == 422
+        server.process.send_signal(signal.SIGINT)
+        assert soon(lambda: not accepts(server))
+        assert server.process.poll() is None
+        server.process.send_signal(signal.SIGINT)
         assert server.process.wait(20) == 130
         assert server.errors.read_text().endswith("sira: interrupted\n")
+        assert isinstance(slow.exception(20), httpx2.HTTPError)
+
+
+def accepts(server: Process) -> bool:
+    try:
+        socket.create_connection(("127.0.0.1", int(server.url.rpartition(":")[2])), timeout=1).close()
+    except OSError:
+        return False
+    return True
+
+
+def test_a_hang_up_restarts_the_processes_one_by_one(make_index: MakeIndex, tmp_path: Path) -> None:
+    with serving(tmp_path, f"pots={make_index(DOCUMENTS)}", "--workers", "2") as server:
+        before = server.workers
+        ask = asking(server, server.client.post(SEARCH, json={"query": "kiln glaze"}).json()["hits"])
+        server.process.send_signal(signal.SIGHUP)
+        with under_load(ask, 1) as counted:
+            assert soon(lambda: len(server.workers) == 2 and not set(before) & set(server.workers), 150)
+        assert set(counted) <= {"right", "ReadError", "RemoteProtocolError"}, counted
 
 
 def test_an_access_log_on_a_full_disk_costs_its_lines_alone(make_index: MakeIndex, tmp_path: Path) -> None:
@@ -188,3 +211,37 @@ def test_an_access_log_on_a_full_disk_costs_its_lines_alone(make_index: MakeInde
         server.process.send_signal(signal.SIGTERM)
         assert server.process.wait(30) in (0, -signal.SIGTERM)
         assert "Traceback" not in server.errors.read_text()
+
+
+@pytest.mark.parametrize("workers", ["1", "2"])
+def test_an_index_to_preload_that_is_not_there(workers: str, make_index: MakeIndex, tmp_path: Path) -> None:
+    indexes = (f"pots={make_index(DOCUMENTS)}", f"gone={tmp_path}/gone")
+    done = subprocess.run(
+        [sys.executable, "-m", "sira", "serve", *indexes, "--preload", "--workers", workers, "--port", "0"],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+    )
+    assert done.returncode == 1
+    assert f"sira: warning: {tmp_path}/gone: there is no such folder: " in done.stderr
+    assert "sira: error: index gone: there is no such folder: " in done.stderr
+    assert "Traceback" not in done.stderr
+    assert workers == "1" or "could not begin: it says above why" in done.stderr
+
+
+@pytest.mark.parametrize("folder", ["x" * 100, "nowhere"])
+def test_a_folder_that_sockets_cannot_lie_in(folder: str, make_index: MakeIndex, tmp_path: Path) -> None:
+    (tmp_path / ("x" * 100)).mkdir()
+    code = "import sys, tempfile; from sira.cli.main import main; tempfile.tempdir = sys.argv.pop(1); sys.exit(main())"
+    pots = f"pots={make_index(DOCUMENTS)}"
+    done = subprocess.run(
+        [sys.executable, "-c", code, str(tmp_path / folder), "serve", pots, "--workers", "2", "--port", "0"],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+    )
+    assert done.returncode == 1
+    assert done.stderr.count("\n") == 1
+    assert "set TMPDIR to" in done.stderr

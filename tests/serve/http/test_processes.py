@@ -72,7 +72,14 @@ def test_a_folder_gives_its_name_and_mcp_is_there(make_index: MakeIndex, tmp_pat
     [
         ([], "name an index folder to serve"),
         (["a=x", "a=y"], "two indexes are called 'a'"),
-        (["/"], "cannot be the name of an index"),
+        (["a b=x"], "cannot be the name of an index"),
+        (["nowhere"], "nowhere: there is no such folder: `sira index SOURCE --index nowhere` builds one"),
+        (["a=.", "b=nowhere"], ".: holds no index"),
+        (["x", "--config", "x.toml"], "name none beside it"),
+        (["--config", "x.toml", "--host", "0.0.0.0"], "--host: with --config it stands in that file"),
+        (["x", "--prompt", "short"], "it is for a model"),
+        (["x", "--allow-host", "http://x"], "give a name without scheme"),
+        (["x", "--allow-origin", "*"], "give one such as https://example.org"),
         (["x", "--host", "0.0.0.0"], "other machines could reach this server"),
         (["x", "--host", "no.such.host.invalid", "--token-file", "token"], "give an address of this machine"),
         (["x", "--port", "70000"], "port = 70000"),
@@ -88,6 +95,8 @@ def test_a_folder_gives_its_name_and_mcp_is_there(make_index: MakeIndex, tmp_pat
 def test_settings_that_cannot_be_used(arguments: list[str], told: str, tmp_path: Path) -> None:
     environment = {name: value for name, value in os.environ.items() if name != "SIRA_TOKEN"}
     (tmp_path / "token").write_text("a-token-of-the-tests")
+    (tmp_path / "x").mkdir()
+    (tmp_path / "x" / "segments_1").touch()
     command = [sys.executable, "-m", "sira", "serve", *arguments]
     done = subprocess.run(command, capture_output=True, text=True, env=environment, cwd=tmp_path, check=False)
     assert done.returncode == 2, done.stderr
