@@ -22,9 +22,6 @@ from sira.search.fusion import reciprocal_rank_fusion
 MAX_FUSED = 20
 _SEARCH, _BROWSE, _FUSE = "search", "read_search_results", "fuse_searches"
 
-MOST_WORDS = 500
-"""Of one clause."""
-
 
 def _describe_search(settings: ToolSettings) -> Tool:
     properties: dict[str, Any] = {
@@ -61,6 +58,10 @@ def _search(session: Session, arguments: Arguments) -> ToolResult:
             session, "program", label, lambda: cast(IndexBackend, session.backend).run(program, settings.depth)
         )
     query = arguments.text("query").strip()
+    if len(query) > settings.query_characters:
+        raise arguments.fault(
+            "query", f"query has {len(query):,} characters: give at most {settings.query_characters:,}."
+        )
     return _answer(session, "plain", query, lambda: session.backend.search(query, settings.depth))
 
 
@@ -104,22 +105,24 @@ def _program(session: Session, arguments: Arguments) -> tuple[str, Program]:
     try:
         if isinstance(given, str):
             text = arguments.text("program").strip()
-            return text, _bounded(bind(parse_query(text), backend.index, scoring))
+            return text, _bounded(bind(parse_query(text), backend.index, scoring), session.settings)
         if not isinstance(given, dict):
             raise arguments.fault("program", "program must be a text or an object: the JSON of a compiled program.")
         data = {"qid": "", **cast("dict[str, Any]", given)}
         program = program_from_json(data)
         if "scoring" not in data:
             program = Program(program.qid, program.clauses, scoring, program.verdicts, program.text)
-        return _one_line(program, plain=program.scoring == scoring), _bounded(program)
+        return _one_line(program, plain=program.scoring == scoring), _bounded(program, session.settings)
     except InputError as error:
         raise CallFault(f"Invalid search arguments: {error}.", field="program") from None
 
 
-def _bounded(program: Program) -> Program:
-    """Raises InputError for a clause that would take Lucene minutes."""
-    if (longest := longest_clause(program)) > MOST_WORDS:
-        raise InputError(f"a clause has {longest:,} words: give at most {MOST_WORDS}")
+def _bounded(program: Program, settings: ToolSettings) -> Program:
+    """Raises InputError for a program that would take Lucene minutes."""
+    if (longest := longest_clause(program)) > settings.clause_words:
+        raise InputError(f"a clause has {longest:,} words: give at most {settings.clause_words:,}")
+    if (clauses := len(program.clauses)) > settings.clauses:
+        raise InputError(f"it has {clauses:,} clauses: give at most {settings.clauses:,}")
     return program
 
 

@@ -28,7 +28,8 @@ class ToolSettings:
     `programs` (compiled programs and program text as searches), `term_statistics` (and a search names
     those of its words that no document holds), `reuse_searches` (a query asked
     again is answered from the cache) and `strict_fields` (a field that a tool does not have is an error).
-    `pattern_seconds` bounds one regular expression, over all texts of the call.
+    `pattern_seconds` bounds one regular expression, over all texts of the call; `query_characters` a query, `clauses` a
+    program, and `clause_words` one of its clauses: Lucene's work on a phrase grows with the square of its words.
     """
 
     profile: str = "sira"
@@ -61,6 +62,9 @@ class ToolSettings:
     reuse_searches: bool = True
     strict_fields: bool = True
     pattern_seconds: float = 2.0
+    query_characters: int = 10_000
+    clauses: int = 2_000
+    clause_words: int = 500
 
     def __post_init__(self) -> None:
         for item in fields(self):

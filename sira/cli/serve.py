@@ -81,7 +81,9 @@ def run(arguments: argparse.Namespace) -> int:
     except KeyboardInterrupt:
         print("sira: interrupted", file=sys.stderr, flush=True)
         os._exit(130)  # a search that was given up holds a thread, and Java would wait for it
-    return 0
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(0)
 
 
 def _settings(arguments: argparse.Namespace) -> tuple[ServeSettings, HttpSettings]:

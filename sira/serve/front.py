@@ -15,6 +15,7 @@ from sira.serve.work import Workers
 Result = TypeVar("Result")
 AnySource = TypeVar("AnySource", bound=Source)
 Stopped = Callable[[], bool]
+LAST_S = 0.2
 Gone = Callable[[], Awaitable[None]]
 """Returns when the client has left."""
 
@@ -42,8 +43,9 @@ class Front:
         return await self.sketching.run(lambda _: service.resolve(source), timeout_s=limits.sketch_s, gone=gone)
 
     def close(self) -> bool:
-        """Begin nothing new, wait for what runs up to `limits.shutdown_s`, and close the service; whether all ended."""
-        ended = self.searching.close(self.service.limits.shutdown_s)
-        ended = self.sketching.close(0.1) and ended
+        """Begin nothing new, and close the service; whether nothing ran any more. Transports have waited for requests
+        before: what runs is for nobody."""
+        ended = self.searching.close(LAST_S)
+        ended = self.sketching.close(LAST_S) and ended
         self.service.close()
         return ended

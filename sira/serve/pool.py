@@ -229,8 +229,9 @@ def _open(slot: _Slot) -> Opened:
             break
         before = signature(slot.path)
         index = Index(slot.path)
-        if signature(slot.path) == before:
-            return Opened(slot.name, index, slot.generation + 1, before, slot.asked)
+        with contextlib.suppress(IndexFault):  # it went away meanwhile
+            if signature(slot.path) == before:
+                return Opened(slot.name, index, slot.generation + 1, before, slot.asked)
         index.close()
     else:
         raise IndexFault(f"{slot.path}: it changes all the time: wait until it is built")

@@ -10,7 +10,8 @@ from __future__ import annotations
 import json
 import logging
 import threading
-from collections.abc import Callable, Mapping
+import time
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from sira.agent.base import ToolResult
@@ -38,6 +39,9 @@ from sira.serve.sketching import SketchModel
 from sira.serve.warming import warm_up_topics
 
 __all__ = ["Note", "Service"]
+
+HOUSE_S = 30.0
+"""Between looks for sessions that are out of date, at most."""
 
 _log = logging.getLogger(__name__)
 
@@ -122,7 +126,7 @@ class Service:
             return self._searching.search(opened, asked, note)
 
     def batch(
-        self, index: str, asked: list[SearchRequest], stopped: Callable[[], bool] = lambda: False
+        self, index: str, asked: Sequence[tuple[SearchRequest, Note]], stopped: Callable[[], bool] = lambda: False
     ) -> list[dict[str, Any] | SiraError]:
         """Searches in their order; one that cannot be carried out has its error in its place. Between two of them
         `stopped` is asked whether to go on. Raises InputError where there are too many."""
@@ -130,11 +134,11 @@ class Service:
             raise InputError(f"searches: {len(asked):,}: this server takes {self.limits.batch:,} in one batch")
         found: list[dict[str, Any] | SiraError] = []
         with self.pool.lease(index) as opened:  # all on one build
-            for one in asked:
+            for one, note in asked:
                 if stopped():
                     break
                 try:
-                    found.append(self._searching.search(opened, one))
+                    found.append(self._searching.search(opened, one, note))
                 except SiraError as error:
                     found.append(error)
         return found
@@ -217,11 +221,14 @@ class Service:
 
     def _keep_house(self) -> None:
         """Look for new builds, and end sessions that are out of date."""
-        while not self._closed.wait(self.settings.refresh_s):
+        looked = time.monotonic()
+        while not self._closed.wait(min(self.settings.refresh_s, HOUSE_S)):
             try:
                 self.sessions.expire()
-                for name in self.pool.names:
-                    self.pool.refresh(name)
+                if time.monotonic() - looked >= self.settings.refresh_s:
+                    looked = time.monotonic()
+                    for name in self.pool.names:
+                        self.pool.refresh(name)
             except Exception:  # noqa: BLE001 - the server must not lose its housekeeper
                 if not self._closed.is_set():
                     _log.exception("housekeeping failed")

@@ -45,4 +45,15 @@ def tool_settings(asked: SessionRequest, limits: Limits) -> ToolSettings:
     for name, most in _MOST.items():
         if getattr(settings, name) > most:
             raise InputError(f"settings.{name}: {getattr(settings, name)}: this server allows at most {most:g}")
-    return replace(settings, full_paging=True)
+    return bounded(settings, limits)
+
+
+def bounded(settings: ToolSettings, limits: Limits) -> ToolSettings:
+    """No further than the server's own searches go, and without files, which no client reads."""
+    return replace(
+        settings,
+        full_paging=True,
+        query_characters=min(settings.query_characters, limits.query_characters),
+        clauses=min(settings.clauses, limits.clauses),
+        clause_words=min(settings.clause_words, limits.clause_words),
+    )

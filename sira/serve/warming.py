@@ -36,8 +36,9 @@ def warm_up(index: Index, topics: Sequence[Topic], programs: Iterable[Program]) 
     """Plain searches of the topics, and the programs as they stand. Raises IndexFault where Lucene fails at one: the
     index is damaged."""
     try:
-        for program in [*(compile_sketch(topic, None, index) for topic in topics), *programs]:
+        for item in (*topics, *programs):
             with contextlib.suppress(InputError):  # a range on a field that this build does not have
+                program = compile_sketch(item, None, index) if isinstance(item, Topic) else item
                 index.search(program, DEPTH)
     except SiraError as error:
         raise IndexFault(f"{index.path}: it cannot be searched ({error}): build the index again") from None

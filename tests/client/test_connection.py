@@ -45,7 +45,7 @@ def test_the_wait_is_that_of_the_server() -> None:
     with scripted(problem(429, Retry_After="1"), OK) as server, SiraClient(server.url, retries=1) as client:
         start = time.monotonic()
         client.health()
-        assert 1 <= time.monotonic() - start < 3
+        assert 1 <= time.monotonic() - start < 10
 
 
 @pytest.mark.parametrize(
@@ -122,11 +122,11 @@ def test_answers_that_are_no_results(answer: Scripted, kind: type[Problem], says
 
 
 def test_no_answer_in_time() -> None:
-    with scripted(Scripted(hang_s=5)) as server, SiraClient(server.url, timeout_s=0.2) as client:
+    with scripted(Scripted(hang_s=20)) as server, SiraClient(server.url, timeout_s=0.2) as client:
         start = time.monotonic()
         with pytest.raises(SlowError, match=r"0\.2 s"):
             client.health()
-        assert time.monotonic() - start < 2
+        assert time.monotonic() - start < 10
 
 
 @pytest.mark.parametrize("answer", [Scripted(hang_s=20), problem(429, Retry_After="9")], ids=["reading", "waiting"])
@@ -140,7 +140,7 @@ def test_closing_ends_the_calls_of_other_threads(answer: Scripted) -> None:
         client.close()
         thread.join(5)
         assert not thread.is_alive()
-        assert time.monotonic() - start < 2
+        assert time.monotonic() - start < 10
         assert isinstance(found[0], ClosedError)
         with pytest.raises(ClosedError):
             client.health()
@@ -156,7 +156,7 @@ def test_closing_ends_the_calls_of_other_tasks(answer: Scripted) -> None:
         start = time.monotonic()
         with pytest.raises(ClosedError):
             await task
-        assert time.monotonic() - start < 2
+        assert time.monotonic() - start < 5
         with pytest.raises(ClosedError):
             await client.health()
 

@@ -145,11 +145,11 @@ def test_texts_that_an_index_does_not_store_cannot_be_asked_for(tmp_path: Path) 
 
 
 def test_a_batch_stops_when_nobody_waits(service: Service) -> None:
-    found = service.batch("pots", [ask(query="kiln"), ask(query="glaze")], iter([False, True]).__next__)
+    found = service.batch("pots", [(ask(query="kiln"), None), (ask(query="glaze"), None)], iter([False, True]).__next__)
     assert len(found) == 1
     with pytest.raises(InputError, match="searches: 4"):
-        service.batch("pots", [ask(query="kiln")] * 4)
-    mixed = service.batch("pots", [ask(query="kiln", k=5000), ask(query="kiln")])
+        service.batch("pots", [(ask(query="kiln"), None)] * 4)
+    mixed = service.batch("pots", [(ask(query="kiln", k=5000), None), (ask(query="kiln"), None)])
     assert isinstance(mixed[0], SiraError)
     assert isinstance(mixed[1], dict)
 

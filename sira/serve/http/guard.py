@@ -101,10 +101,15 @@ class Guard:
             self._metrics.answered(_route(scope), _method(scope), status, took)
             self._write(self._line(scope, status, took, answer.size))
 
-    @staticmethod
-    async def _told(problem: Problem, scope: Scope, receive: Receive, answer: _Answer) -> None:
+    async def _told(self, problem: Problem, scope: Scope, receive: Receive, answer: _Answer) -> None:
         if answer.status is None:
-            await problem.response(scope["request_id"])(scope, receive, answer.send)
+            response = problem.response(scope["request_id"])
+            origin = _headers(scope).get("origin")
+            if origin in self._origins:  # what is refused here, the app's CORS does not see
+                response.headers["access-control-allow-origin"] = origin
+                response.headers["access-control-expose-headers"] = "x-request-id, retry-after"
+                response.headers["vary"] = "Origin"
+            await response(scope, receive, answer.send)
 
     def _admit(self, scope: Scope, headers: Mapping[str, str]) -> None:
         """Raises ProblemError."""

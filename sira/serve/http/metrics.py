@@ -22,7 +22,7 @@ _FAMILIES: Mapping[str, tuple[str, str]] = {
     "sira_abandoned_total": ("counter", "Requests whose client left before the answer."),
     "sira_searches_running": ("gauge", "Threads that search."),
     "sira_searches_waiting": ("gauge", "Requests that wait for a thread."),
-    "sira_sessions": ("gauge", "Open sessions."),
+    "sira_sessions": ("gauge", "Open sessions of the HTTP API; those of MCP are not counted."),
     "sira_index_generation": ("gauge", "Builds of an index opened so far."),
     "sira_index_fault": ("gauge", "1 where the newest build of an index cannot be used."),
     "sira_resident_bytes": ("gauge", "Memory of the process, Java's included."),

@@ -16,6 +16,7 @@ import httpx2
 import uvicorn
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from sira.serve.http.problems import refused
 from sira.serve.limits import Limits
 
 _PATH = re.compile(r"/v1/sessions/([^/]+)(?:/.*)?")
@@ -140,7 +141,11 @@ class Peers:
                     whole = b""
                 else:
                     whole = b"".join([part async for part in answer.aiter_raw()])
-        except httpx2.HTTPError:
+        except httpx2.ReadTimeout:
+            if not begun:  # it may be at work on it: nobody else can answer
+                raise refused(504, "timed-out", "No answer in time", "the process that holds it is too slow") from None
+            start, whole = {}, b""
+        except (httpx2.HTTPError, httpx2.InvalidURL):
             if not begun:
                 return False
             start, whole = {}, b""  # a stream that breaks off ends

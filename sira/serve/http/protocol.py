@@ -16,15 +16,16 @@ LATE_S = 0.5
 
 class Protocol(H11Protocol):
     """`head_s`: seconds from the first byte of a request's head to its last, and from a connection to its request.
-    Beyond `connections` at a time, one is closed as it comes."""
+    `rest_s`: those in which a client takes the rest of an answer when its connection ends. Beyond `connections` at a
+    time, one is closed as it comes."""
 
-    def __init__(self, *args: Any, head_s: float, connections: int, **more: Any) -> None:
+    def __init__(self, *args: Any, head_s: float, rest_s: float, connections: int, **more: Any) -> None:
         super().__init__(*args, **more)
-        self._head_s, self._most = head_s, connections
+        self._head_s, self._rest_s, self._most = head_s, rest_s, connections
         self._late: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        super().connection_made(cast(asyncio.Transport, _Joining(transport, self.loop)))
+        super().connection_made(cast(asyncio.Transport, _Joining(transport, self.loop, self._rest_s)))
         if len(self.connections) > self._most:  # before files run out, of which asyncio would complain without end
             self.transport.close()
         if getattr(self.server_state, "leaving", False):
@@ -65,8 +66,8 @@ class _Joining:
     Each call lets go of Python's lock, and where threads search, it comes back late.
     """
 
-    def __init__(self, transport: asyncio.Transport, loop: asyncio.AbstractEventLoop) -> None:
-        self._transport, self._loop = transport, loop
+    def __init__(self, transport: asyncio.Transport, loop: asyncio.AbstractEventLoop, rest_s: float) -> None:
+        self._transport, self._loop, self._rest_s = transport, loop, rest_s
         self._parts: list[bytes] = []
         self._size = 0
 
@@ -87,6 +88,8 @@ class _Joining:
 
     def close(self) -> None:
         self._send()
+        if self._transport.get_write_buffer_size() and not self._transport.is_closing():
+            self._loop.call_later(self._rest_s, self._transport.abort)  # asyncio waits for ever for who does not read
         self._transport.close()
 
     def __getattr__(self, name: str) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from typing import Annotated, Any
 
@@ -9,11 +10,11 @@ from fastapi import APIRouter, Query, Request
 from starlette.responses import Response
 
 from sira.errors import SiraError
-from sira.serve.faults import Gone
+from sira.serve.faults import Gone, TimedOut
 from sira.serve.http import models
 from sira.serve.http.bodies import StrictRoute
 from sira.serve.http.problems import problem_of
-from sira.serve.http.running_jobs import answered, as_json, resolved, texts_of
+from sira.serve.http.running_jobs import answered, as_json, front_of, resolved, texts_of
 from sira.serve.requests import (
     BatchRequest,
     CompileRequest,
@@ -24,7 +25,7 @@ from sira.serve.requests import (
     SessionRequest,
     TermsRequest,
 )
-from sira.serve.service import Service
+from sira.serve.service import Note, Service
 
 PROBLEMS: dict[int | str, dict[str, Any]] = {
     status: {
@@ -43,6 +44,7 @@ PROBLEMS: dict[int | str, dict[str, Any]] = {
         (421, "The server is not called by this name."),
         (422, "A value cannot be used."),
         (429, "The server is busy; Retry-After says when to ask again."),
+        (500, "A fault of the server's; its log has more under the request id."),
         (503, "The index cannot be used now, or the server is shutting down."),
         (504, "No answer in time."),
     )
@@ -84,10 +86,11 @@ async def search(request: Request, index: str, asked: SearchRequest) -> Response
 )
 async def search_batch(request: Request, index: str, asked: BatchRequest) -> Response:
     """Several searches on one build of the index, one after the other; a search that cannot be carried out has a
-    problem in its place. The bound of time is that of one search."""
-    service = request.app.state.front.service
-    within = len(asked.searches) <= service.limits.batch
-    known = [await _resolved_or_not(request, one) if within else one for one in asked.searches]
+    problem in its place. The bound of time is that of one search, and of one sketch for all that the model writes."""
+    limits = front_of(request).service.limits
+    end = time.monotonic() + limits.sketch_s
+    within = len(asked.searches) <= limits.batch
+    known = [await _resolved_or_not(request, one, end) if within else (one, None) for one in asked.searches]
 
     def job(service: Service, stopped: Callable[[], bool]) -> dict[str, Any]:
         found = iter(service.batch(index, [one for one in known if not isinstance(one, SiraError)], stopped))
@@ -99,10 +102,12 @@ async def search_batch(request: Request, index: str, asked: BatchRequest) -> Res
     return await answered(request, job, texts=[texts_of(one) for one in asked.searches])
 
 
-async def _resolved_or_not(request: Request, one: SearchRequest) -> SearchRequest | SiraError:
+async def _resolved_or_not(request: Request, one: SearchRequest, end: float) -> tuple[SearchRequest, Note] | SiraError:
     """Raises Gone, after which nobody needs the others."""
+    if one.llm and time.monotonic() > end:
+        return TimedOut("the model had no time left for this one: ask for fewer sketches at once")
     try:
-        return (await resolved(request, one))[0]
+        return await resolved(request, one)
     except Gone:
         raise
     except SiraError as error:
@@ -163,7 +168,8 @@ async def get_session(request: Request, session: str) -> Response:
 )
 async def close_session(request: Request, session: str) -> Response:
     """Close a session, and with it its rankings."""
-    request.app.state.front.service.close_session(session)
+    front = front_of(request)
+    await front.run(lambda _: front.service.close_session(session))
     return Response(status_code=204)
 
 

@@ -38,8 +38,9 @@ from sira.serve.settings import HttpSettings, ServeSettings
 
 SETTINGS_VARIABLE = "SIRA_SERVE_SETTINGS"
 """What a process of several is started with: the settings as JSON, the token among them."""
-SWITCH_INTERVAL_S = 0.001
-"""Python's threads change places five times as often as usual: the loop that answers waits less for one that works."""
+SWITCH_INTERVAL_S = 0.0002
+"""Python's threads change places 25 times as often as usual. A search comes back from Java a dozen times, and waits so
+long for the lock each time that the loop has much to refuse: at 0.001 s a crowd halved what the others got."""
 KEEP_ALIVE_S = 75
 BACKLOG = 1024
 MOST_CONNECTIONS = 10_000
@@ -97,11 +98,14 @@ def worker_app() -> FastAPI:
     logging.getLogger("sira").setLevel(logging.INFO)
     serving, http = _adapter().validate_json(os.environ.pop(SETTINGS_VARIABLE))
     _leave_with_parent()
+    assert http.run_folder is not None
+    first = not any(http.run_folder.glob("*.sock"))
     try:
         return app_of(serving, http, tag=secrets.token_hex(4))
     except SiraError as error:
         print(f"sira: error: {error}", file=sys.stderr, flush=True)
-        os._exit(STARTUP_FAILURE)  # at once, after which the supervisor ends, too
+        # On STARTUP_FAILURE the supervisor ends with all processes; where others serve, it is to try again.
+        os._exit(STARTUP_FAILURE if first else 1)
 
 
 def _socket_folder() -> Path:
@@ -158,13 +162,12 @@ def _leave_with_parent() -> None:
 def config_of(app: Any, http: HttpSettings, serving: ServeSettings) -> uvicorn.Config:
     """`app`: or its factory, as module:function."""
     limits = serving.limits
+    protocol = partial(Protocol, head_s=limits.body_s, rest_s=limits.write_s, connections=_most_connections())
     return uvicorn.Config(
         app,
         factory=isinstance(app, str),
         workers=http.workers,
-        http=cast(
-            Any, partial(Protocol, head_s=limits.body_s, connections=_most_connections())
-        ),  # h11: strict, and with a bound on headers
+        http=cast(Any, protocol),
         ws="none",
         lifespan="on",
         log_config=None,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any, cast
 
 from sira.agent.arguments import CallFault
@@ -20,6 +19,7 @@ from sira.serve.mcp.base import Box, Tell
 from sira.serve.mcp.compiling import COMPILE, EXPLAIN, Programs, describe_compile, describe_explain
 from sira.serve.pool import IndexPool, Opened
 from sira.serve.service import Service
+from sira.serve.session_settings import bounded
 from sira.systems import Compiler, compiler_of
 
 FAULT_CHARACTERS = 1_000
@@ -75,8 +75,7 @@ class ServiceDesk:
     """A new session gets the newest build of the index, and stays on it."""
 
     def __init__(self, service: Service, name: str, tools: ToolSettings) -> None:
-        # A file that the cap would write is no use to a client.
-        self._settings = replace(tools, full_paging=True)
+        self._settings = bounded(tools, service.limits)
         self._service, self._name = service, name
         self._tools = described(self._settings, service.limits)
         self._programs = Programs(_compiler(service, tools), self._settings, service.limits)

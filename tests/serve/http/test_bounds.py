@@ -10,6 +10,8 @@ from typing import Any
 
 import pytest
 
+from sira.records import Document
+from sira.serve.limits import Limits
 from tests.conftest import MakeIndex
 from tests.serve.http.support import DOCUMENTS, Running, is_problem, raw, running, soon
 
@@ -78,11 +80,34 @@ def _asked(port: int, data: bytes) -> bytes:
         return b""
 
 
-def test_methods_that_a_path_takes_are_all_named(server: Running) -> None:
-    for path, allowed in (("/v1/sessions/x", "DELETE, GET"), (SEARCH, "POST"), ("/health", "GET, HEAD")):
-        answer = server.client.request("PATCH", path)
-        is_problem(answer, 405)
-        assert answer.headers["allow"] == allowed
+def test_a_session_searches_no_further_than_the_server(make_index: MakeIndex) -> None:
+    limits = Limits(threads=1, clauses=20, clause_words=10, query_characters=50)
+    with running({"pots": make_index(DOCUMENTS)}, limits) as server:
+        session = server.post("/v1/sessions", {"index": "pots", "settings": {"clauses": 1000}}).json()["session"]
+        clauses = [{"kind": "term", "term": f"t{number}"} for number in range(21)]
+        for asked, told in (
+            ({"program": " ".join(item["term"] for item in clauses)}, "it has 21 clauses: give at most 20"),
+            ({"program": {"clauses": clauses}}, "it has 21 clauses: give at most 20"),
+            ({"program": '"' + "glaze " * 11 + '"'}, "a clause has 11 words: give at most 10"),
+            ({"query": "x" * 51}, "query has 51 characters: give at most 50"),
+        ):
+            answer = server.post(f"/v1/sessions/{session}/tools/search", {"arguments": {"reason": "", **asked}}).json()
+            assert answer["failure"] == "invalid_tool_arguments"
+            assert told in answer["text"]
+
+
+def test_a_client_that_never_reads_loses_its_connection(make_index: MakeIndex) -> None:
+    limits = Limits(threads=1, page_bytes=16 << 20, lines=200_000, write_s=0.5, body_s=0.5)
+    large = Document("large", "slow words of no end, for a client that does not read\n" * 150_000)
+    head = b"GET /v1/indexes/pots/documents?docid=large&limit=200000 HTTP/1.1\r\nHost: localhost\r\n"
+    with running({"pots": make_index((large,))}, limits) as server:
+        assert server.get("/health").status_code == 200
+        deaf = socket.create_connection(("127.0.0.1", server.port), timeout=20)
+        deaf.sendall(head + b"Connection: close\r\n\r\n")
+        connections = server.server.server_state.connections
+        assert soon(lambda: server.app.state.metrics.in_flight == 1)
+        assert soon(lambda: len(connections) == 1), "the client that reads has the other"
+        deaf.close()
 
 
 @pytest.mark.parametrize(

@@ -71,6 +71,10 @@ def test_pages_of_other_origins_are_refused(make_index: MakeIndex) -> None:
         for origin in ("https://evil.example", "null", "http://localhost:1", "http://[", "https://friend.example.evil"):
             is_problem(server.post(SEARCH, {"query": "a"}, headers={**own, "origin": origin}), 403, "foreign-origin")
         friend = {"origin": "https://friend.example"}
+        unknown = server.post(SEARCH, {"query": "a"}, headers=friend)
+        is_problem(unknown, 401, "no-token")
+        assert unknown.headers["access-control-allow-origin"] == friend["origin"]
+        assert "retry-after" in unknown.headers["access-control-expose-headers"]
         asked = {**friend, "access-control-request-method": "POST", "access-control-request-headers": "authorization"}
         preflight = server.client.options(SEARCH, headers=asked)
         assert preflight.status_code == 200

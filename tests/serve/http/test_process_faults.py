@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import shutil
 import signal
 import socket
 import subprocess
@@ -228,6 +229,24 @@ def test_an_index_to_preload_that_is_not_there(workers: str, make_index: MakeInd
     assert "sira: error: index gone: there is no such folder: " in done.stderr
     assert "Traceback" not in done.stderr
     assert workers == "1" or "could not begin: it says above why" in done.stderr
+
+
+def test_a_process_that_cannot_begin_again_leaves_the_others(make_index: MakeIndex, tmp_path: Path) -> None:
+    folder = tmp_path / "pots"
+    shutil.copytree(make_index(DOCUMENTS), folder)
+    with serving(tmp_path, f"pots={folder}", "--workers", "2", "--preload", "--refresh", "3600") as server:
+        expected = server.client.post(SEARCH, json={"query": "kiln glaze"}).json()["hits"]
+        folder.rename(tmp_path / "away")
+        killed, other = server.workers
+        os.kill(killed, signal.SIGKILL)
+        assert soon(lambda: "sira: error: index pots" in server.errors.read_text(), 60)
+        ask = asking(server, expected)
+        with under_load(ask, 1) as counted:
+            assert soon(lambda: counted["right"] > 20)
+        assert counted["wrong"] == 0
+        assert other in server.workers
+        (tmp_path / "away").rename(folder)
+        assert soon(lambda: len(server.workers) == 2 and server.is_ready(), 60)
 
 
 @pytest.mark.parametrize("folder", ["x" * 100, "nowhere"])

@@ -98,7 +98,7 @@ def test_a_connection_made_late_does_not_put_the_end_off() -> None:
         streams: list[tuple[asyncio.StreamReader, asyncio.StreamWriter]] = []
         for late in (False, True, True):
             ours, theirs = socket.socketpair()
-            made = Protocol(config, state, {}, head_s=60, connections=10)
+            made = Protocol(config, state, {}, head_s=60, rest_s=60, connections=10)
             await asyncio.get_running_loop().connect_accepted_socket(lambda made=made: made, theirs)
             streams.append(await asyncio.open_connection(sock=ours))
             if not late:

@@ -68,7 +68,7 @@ def test_beyond_the_queue_the_answer_is_429_at_once(make_index: MakeIndex) -> No
         assert soon(lambda: server.front.searching.running == 1 and server.front.searching.waiting == 2)
         start = time.monotonic()
         refused = server.post(SEARCH, {"query": "one more"})
-        assert time.monotonic() - start < 2
+        assert time.monotonic() - start < 10
         is_problem(refused, 429, "busy")
         assert int(refused.headers["retry-after"]) >= 1
         assert server.get("/health").status_code == 200

@@ -297,13 +297,13 @@ def test_sessions_expire_and_are_bounded() -> None:
             full = await client.call_tool("search", reasoned(query="c"))
             assert full.is_error
             assert "all 2 sessions are in use" in said(full)
-            await anyio.sleep(1.2)
+            await anyio.sleep(2.8)
             gone = await client.call_tool("search", reasoned(query="d", session=session))
             assert gone.is_error
             assert "is not here" in said(gone)
             assert not (await client.call_tool("search", reasoned(query="e"))).is_error
 
-    app = slow_app(desk, Limits(threads=2, sessions=2, session_s=1.0))
+    app = slow_app(desk, Limits(threads=2, sessions=2, session_s=2.5))
     with served(app) as url:
         asyncio.run(run(url))
         assert soon(lambda: len(app.adapter.sessions) == 0)  # without a call that would look
