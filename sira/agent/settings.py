@@ -62,7 +62,7 @@ class ToolSettings:
     reuse_searches: bool = True
     strict_fields: bool = True
     pattern_seconds: float = 2.0
-    query_characters: int = 10_000
+    query_characters: int = 100_000
     clauses: int = 2_000
     clause_words: int = 500
 

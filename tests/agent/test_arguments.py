@@ -32,7 +32,7 @@ BAD: list[tuple[str, str, str]] = [
     ("search", '{"reason": 1, "query": "kiln"}', "reason must be a string"),
     ("search", '{"query": "kiln"}', "reason is missing"),
     ("search", '{"reason": "r", "query": "\\ud800 kiln"}', "half a character"),
-    ("search", json.dumps({"reason": "r", "query": "kiln " * 25_000}), "at most 100,000 make a query"),
+    ("search", json.dumps({"reason": "r", "query": "kiln " * 25_000}), "give at most 100,000"),
     ("search", json.dumps({"reason": "r", "query": "x" * 10_000_000}), "at most 1,000,000 can be read"),
     (
         "read_search_results",

@@ -1,4 +1,4 @@
-"""MCP over streamable HTTP: an ASGI application, to be mounted at /mcp or to stand alone.
+"""MCP over streamable HTTP: an ASGI application, to be mounted at /mcp.
 
 `/mcp` serves the first index, `/mcp/NAME` the one of that name. Sessions are the protocol's where it has them (up to
 2025-11-25), else named in the arguments of the tools. Where several processes answer, their names begin with the tag of
@@ -7,25 +7,22 @@ the process that holds them.
 
 from __future__ import annotations
 
-import hmac
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
 import anyio
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
-from mcp.server.transport_security import RequestBodyLimitMiddleware, TransportSecuritySettings
+from mcp.server.transport_security import RequestBodyLimitMiddleware
 from mcp_types import INTERNAL_ERROR, INVALID_REQUEST
-from starlette.applications import Starlette
 from starlette.datastructures import Headers
-from starlette.responses import JSONResponse, Response
+from starlette.responses import JSONResponse
 from starlette.routing import Route
 
 from sira.serve.mcp.base import McpSettings
 from sira.serve.mcp.desks import desks_of
 from sira.serve.mcp.server import PATH, SESSION_HEADER, Adapter
 from sira.serve.service import Service
-from sira.serve.settings import HttpSettings
 from sira.serve.work import Workers
 
 if TYPE_CHECKING:
@@ -35,52 +32,25 @@ CONNECTIONS = 8
 """Sessions of the protocol, which cost little, for each that may keep rankings."""
 HOUSE_S = 30.0
 """Between looks for sessions that are out of date."""
-LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
 WORK = (b'"tools/call"', b'"resources/read"')
 """In the body of what takes a thread."""
 TOLD = 16
 """Calls beyond those that may wait, which a result tells to come again; the next are refused before they are read."""
 
 
-def security(http: HttpSettings) -> TransportSecuritySettings:
-    """Host and Origin that a request may have: no page of elsewhere reaches a server on loopback by another name.
-
-    A server that others can reach, under a name that it was not told, has its token alone.
-    """
-    named = [name for host in (*LOOPBACK, http.host, *http.hosts) for name in _forms(host)]
-    own = [f"{scheme}://{name}" for scheme in ("http", "https") for name in named]
-    return TransportSecuritySettings(
-        enable_dns_rebinding_protection=http.on_loopback or bool(http.hosts),
-        allowed_hosts=named,
-        allowed_origins=[*own, *http.origins],
-    )
-
-
-def _forms(host: str) -> tuple[str, ...]:
-    """A name stands for itself and for every port; an address of IPv6 stands in brackets."""
-    if host.count(":") > 1 and not host.startswith("["):
-        host = f"[{host}]"
-    has_port = ":" in host.rpartition("]")[2]
-    return (host,) if has_port else (host, f"{host}:*")
-
-
 class McpApp:
-    """An ASGI application. `run` is to surround its life: in the lifespan of the application that it is mounted in.
+    """An ASGI application, for one that checks host, origin and token. `run` is to surround its life: in the lifespan
+    of the application that it is mounted in."""
 
-    `guarded`: that application has checked host, origin and token.
-    """
-
-    def __init__(self, adapter: Adapter, settings: McpSettings, http: HttpSettings, *, guarded: bool = False) -> None:
+    def __init__(self, adapter: Adapter, settings: McpSettings) -> None:
         self.adapter = adapter
         self._before = adapter.before.encode()
         self._calls, self._most_calls = 0, settings.limits.queue + settings.limits.searching_threads + TOLD
         self._whole = RequestBodyLimitMiddleware(self._admitted, settings.limits.body_bytes)
-        self._token = None if guarded else http.token
         self._route = Route(PATH, self)
         self._house_s = min(HOUSE_S, settings.limits.session_s / 2)
         self._manager = StreamableHTTPSessionManager(
             adapter.server(),
-            security_settings=None if guarded else security(http),
             session_idle_timeout=settings.limits.session_s,
             max_sessions=CONNECTIONS * settings.limits.sessions,
             max_request_body_size=settings.limits.body_bytes,
@@ -103,11 +73,6 @@ class McpApp:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         scope.setdefault("route", self._route)  # by which the server around counts its answers
-        headers = Headers(scope=scope)
-        if not self._may(headers):
-            refusal = Response("Unauthorized", 401, {"WWW-Authenticate": "Bearer"})
-            await refusal(scope, receive, send)
-            return
         if not self.adapter.serves(scope["path"]):
             told = f"There is no index at {scope['path'][:200]!r}: there are {', '.join(self.adapter.names)}"
             error = {"code": INVALID_REQUEST, "message": told}
@@ -156,43 +121,15 @@ class McpApp:
 
         return tagged
 
-    def _may(self, headers: Headers) -> bool:
-        if self._token is None:
-            return True
-        kind, _, given = headers.get("authorization", "").partition(" ")
-        right = hmac.compare_digest(given.strip().encode(), self._token.encode())
-        return kind.lower() == "bearer" and right
-
     def routes(self) -> list[Route]:
         """`/mcp` and `/mcp/NAME`; not a mount, which would redirect the first, and clients do not all follow."""
         return [self._route, Route(f"{PATH}/{{index}}", self)]
 
 
-def mcp_app(
-    service: Service,
-    http: HttpSettings | None = None,
-    settings: McpSettings | None = None,
-    *,
-    workers: Workers | None = None,
-    guarded: bool = False,
-) -> McpApp:
+def mcp_app(service: Service, settings: McpSettings | None = None, *, workers: Workers | None = None) -> McpApp:
     """MCP over the indexes of a service, the first of them at `/mcp` itself; `workers` are those of another transport,
     to share its bounds. Sessions are named after the service's tag."""
-    http = http or HttpSettings()
     settings = settings or McpSettings(limits=service.limits)
     desks = desks_of(service, settings.tools)
     adapter = Adapter(desks, settings, workers=workers, tag=service.tag)
-    return McpApp(adapter, settings, http, guarded=guarded)
-
-
-def standing_alone(app: McpApp, ready: Callable[[], None] | None = None) -> Starlette:
-    """An application with nothing beside it."""
-
-    @asynccontextmanager
-    async def lifespan(_: Starlette) -> AsyncGenerator[None]:
-        async with app.run():
-            if ready is not None:
-                ready()
-            yield
-
-    return Starlette(routes=app.routes(), lifespan=lifespan)
+    return McpApp(adapter, settings)

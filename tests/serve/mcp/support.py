@@ -10,12 +10,13 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import AsyncGenerator, Callable, Generator, Mapping
 from pathlib import Path
 from typing import Any
 
 import uvicorn
 from mcp import StdioServerParameters
+from starlette.applications import Starlette
 
 from sira.agent.base import ToolResult
 from sira.agent.settings import SIRA
@@ -25,9 +26,8 @@ from sira.records import Document
 from sira.serve.limits import Limits
 from sira.serve.mcp.base import Box, McpSettings, Tell
 from sira.serve.mcp.desks import described
-from sira.serve.mcp.http import McpApp, standing_alone
+from sira.serve.mcp.http import McpApp
 from sira.serve.mcp.server import Adapter
-from sira.serve.settings import HttpSettings
 
 ROOT = Path(__file__).resolve().parents[3]
 DOCUMENTS = [
@@ -100,18 +100,24 @@ class SlowDesk:
         raise NotFoundError(f"docid {docid!r} is not here")
 
 
-def slow_app(desk: SlowDesk, limits: Limits, **options: Any) -> McpApp:
-    """`options` are of HttpSettings."""
-    http = HttpSettings(**options)
+def slow_app(desk: SlowDesk, limits: Limits) -> McpApp:
     settings = McpSettings(limits=limits, structured=False)
-    return McpApp(Adapter({"slow": desk}, settings), settings, http)
+    return McpApp(Adapter({"slow": desk}, settings), settings)
 
 
 @contextlib.contextmanager
 def served(app: McpApp) -> Generator[str]:
-    """The address of a real server on loopback."""
+    """The address of a real server on loopback, with nothing beside it."""
     ready = threading.Event()
-    config = uvicorn.Config(standing_alone(app, ready.set), log_level="critical", lifespan="on")
+
+    @contextlib.asynccontextmanager
+    async def lifespan(_: Starlette) -> AsyncGenerator[None]:
+        async with app.run():
+            ready.set()
+            yield
+
+    alone = Starlette(routes=app.routes(), lifespan=lifespan)
+    config = uvicorn.Config(alone, log_level="critical", lifespan="on")
     server = uvicorn.Server(config)
     with socket.create_server(("127.0.0.1", 0)) as listening:
         thread = threading.Thread(target=server.run, args=([listening],), daemon=True)

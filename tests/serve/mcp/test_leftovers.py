@@ -17,7 +17,7 @@ from mcp import Client
 from sira.serve.limits import Limits
 from sira.serve.mcp.http import McpApp, mcp_app
 from sira.serve.service import Service
-from sira.serve.settings import HttpSettings, ServeSettings
+from sira.serve.settings import ServeSettings
 from tests.conftest import MakeIndex
 from tests.serve.mcp.support import DOCUMENTS, reasoned, record, said, served, soon
 
@@ -67,7 +67,7 @@ def test_fifty_cancelled_searches_leave_nothing_behind(make_index: MakeIndex, mo
 
     threads = 2
     with Service(ServeSettings({"pots": make_index(DOCUMENTS)}, limits=Limits(threads=threads))) as service:
-        app = mcp_app(service, HttpSettings())
+        app = mcp_app(service)
         with served(app) as url:
             asyncio.run(run(url))
             assert soon(lambda: held(service, app)[2:] == (0, 0, 0), 20)
@@ -93,6 +93,6 @@ def test_a_search_that_fails_begins_no_session(make_index: MakeIndex) -> None:
             assert len(app.adapter.sessions) == 1
 
     with Service(ServeSettings({"pots": make_index(DOCUMENTS)})) as service:
-        app = mcp_app(service, HttpSettings())
+        app = mcp_app(service)
         with served(app) as url:
             asyncio.run(run(url))

@@ -12,6 +12,7 @@ import pytest
 
 pytest.importorskip("mcp", reason="the package mcp (extra `serve`) is not installed")
 
+import httpx2
 import uvicorn
 from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
@@ -33,7 +34,7 @@ TOKEN = "a-token-of-the-tests"
 def test_mcp_is_a_part_of_the_servers_app(make_index: MakeIndex, tmp_path: Path, mode: str) -> None:
     settings = HttpSettings(token=TOKEN, log=tmp_path / "access.log")
     front = Front(Service(ServeSettings({"pots": make_index(DOCUMENTS)})))
-    mcp = mcp_app(front.service, settings, workers=front.searching, guarded=True)
+    mcp = mcp_app(front.service, workers=front.searching)
     app = create_app(front, settings, mounted=[Mounted(mcp.routes(), mcp.run)])
     server = uvicorn.Server(uvicorn.Config(app, log_level="critical"))
 
@@ -48,9 +49,19 @@ def test_mcp_is_a_part_of_the_servers_app(make_index: MakeIndex, tmp_path: Path,
         thread = threading.Thread(target=server.run, args=([listening],), daemon=True)
         thread.start()
         assert soon(lambda: server.started, 20)
-        asyncio.run(run(f"http://127.0.0.1:{listening.getsockname()[1]}/mcp"))
+        url = f"http://127.0.0.1:{listening.getsockname()[1]}/mcp"
+        asyncio.run(run(url))
+        for status, given in (
+            (401, {}),
+            (401, {"authorization": f"Bearer {TOKEN}x"}),
+            (403, {"origin": "http://evil.example"}),
+            (421, {"host": "evil.example"}),
+        ):
+            headers = {"authorization": f"Bearer {TOKEN}", **given} if given else {}
+            answer = httpx2.post(url, json={}, headers=headers, trust_env=False)
+            assert (answer.status_code, answer.headers["content-type"]) == (status, "application/problem+json")
         server.should_exit = True
         thread.join(20)
         assert not thread.is_alive()
     lines = [json.loads(line) for line in (tmp_path / "access.log").read_text().splitlines()]
-    assert {line["route"] for line in lines} == {"/mcp"}
+    assert {line["route"] for line in lines if line["status"] < 400} == {"/mcp"}
