@@ -227,7 +227,7 @@ def test_killed_again_and_again_nothing_is_lost_and_nothing_comes_twice(
     large: list[Path], tmp_path: Path, processes: str
 ) -> None:
     out = tmp_path / "out"
-    reached = 0
+    reached = kills = 0
     for _ in range(3):
         process = start(large, out, "--processes", processes)
         deadline = time.monotonic() + 120
@@ -236,10 +236,11 @@ def test_killed_again_and_again_nothing_is_lost_and_nothing_comes_twice(
             time.sleep(0.002)
         process.send_signal(signal.SIGKILL)
         process.communicate()
+        kills += process.returncode == -signal.SIGKILL
         assert recorded_pages(out) >= reached
         reached = recorded_pages(out)
     assert reached > 0
-    assert not (out / "manifest.json").exists()
+    assert kills > 0  # where this process gets no time, the last may come too late
     done = start(large, out, "--processes", processes)
     said, error = done.communicate(timeout=300)
     assert done.returncode == 0, error
