@@ -43,8 +43,7 @@ class Peers:
     """`tag` is that of this process, which is known by the socket `TAG.sock` in `folder`."""
 
     def __init__(self, folder: Path, tag: str, limits: Limits) -> None:
-        self._folder, self._tag = folder, tag
-        self._limits = limits
+        self._folder, self._tag, self._limits = folder, tag, limits
         self._clients: dict[str, httpx2.AsyncClient] = {}
 
     def others(self) -> list[str]:

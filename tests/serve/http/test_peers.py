@@ -7,12 +7,15 @@ import contextlib
 import gzip
 from collections.abc import AsyncGenerator
 from pathlib import Path
+from typing import Any
 
 import httpx2
+import pytest
 import uvicorn
 from starlette.types import Receive, Scope, Send
 
 from sira.serve.http.peers import Peers
+from sira.serve.http.problems import ProblemError
 from sira.serve.http.running import bound
 from sira.serve.limits import Limits
 from sira.serve.settings import HttpSettings
@@ -138,3 +141,44 @@ def test_many_streams_flow_and_end_with_their_client_or_their_process(tmp_path: 
                 assert [part async for part in parts] == []
 
     asyncio.run(run())
+
+
+async def _asked(there: Peers, path: str) -> list[Any]:
+    """What is sent to a client that asks for a path."""
+    come: list[Any] = [{"type": "http.request", "body": b"", "more_body": False}]
+    told: list[Any] = []
+
+    async def receive() -> Any:
+        if not come:
+            await asyncio.Event().wait()
+        return come.pop()
+
+    async def send(message: Any) -> None:
+        told.append(message)
+
+    scope = {"type": "http", "method": "GET", "path": path, "raw_path": path.encode(), "query_string": b"",
+             "headers": [], "client": ("127.0.0.1", 1)}  # fmt: skip
+    await there.forwarding(nobody)(scope, receive, send)
+    return told
+
+
+def test_an_address_that_cannot_be_passed_on_is_answered_here(tmp_path: Path) -> None:
+    (tmp_path / f"{THERE}.sock").touch()
+    told = asyncio.run(_asked(Peers(tmp_path, HERE, Limits()), f"/v1/sessions/{THERE}.{NAME}/{'x' * 70_000}"))
+    assert told[0]["status"] == 404
+
+
+def test_a_process_that_is_too_slow_is_not_told_as_gone(tmp_path: Path) -> None:
+    """It may be at work on the call."""
+
+    async def silent(_: asyncio.StreamReader, __: asyncio.StreamWriter) -> None:
+        await asyncio.sleep(20)
+
+    async def go() -> None:
+        server = await asyncio.start_unix_server(silent, tmp_path / f"{THERE}.sock")
+        with pytest.raises(ProblemError) as caught:
+            await _asked(Peers(tmp_path, HERE, Limits(search_s=0.01)), f"/v1/sessions/{THERE}.{NAME}")
+        server.close()
+        assert caught.value.problem.status == 504
+
+    asyncio.run(go())
