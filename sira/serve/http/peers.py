@@ -53,6 +53,7 @@ class Peers:
     @contextlib.asynccontextmanager
     async def listening(self, app: ASGIApp) -> AsyncGenerator[None]:
         """Listen for the others while the block runs."""
+        asyncio.get_running_loop().set_exception_handler(_unless_late)
         socket = self._folder / f"{self._tag}.sock"
         config = uvicorn.Config(
             app,
@@ -165,6 +166,14 @@ class Peers:
             client.headers.clear()  # what the client did not say, such as that it takes gzip, is not said for it
             self._clients[tag] = client
         return self._clients[tag]
+
+
+def _unless_late(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+    """asyncio's own handler, less what is no fault: anyio's streams over sockets of UNIX, by which the processes speak,
+    tell a read that was called off that there is something to read, where both come in one step of the loop."""
+    late = isinstance(context.get("exception"), asyncio.InvalidStateError)
+    if not (late and context["message"].startswith("Exception in callback Future.set_result(")):
+        loop.default_exception_handler(context)
 
 
 class _Inner(uvicorn.Server):

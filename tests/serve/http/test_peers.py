@@ -5,10 +5,12 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import gzip
+import socket
 from collections.abc import AsyncGenerator
 from pathlib import Path
 from typing import Any
 
+import anyio
 import httpx2
 import pytest
 import uvicorn
@@ -182,3 +184,33 @@ def test_a_process_that_is_too_slow_is_not_told_as_gone(tmp_path: Path) -> None:
         assert caught.value.problem.status == 504
 
     asyncio.run(go())
+
+
+def test_bytes_that_come_as_a_read_is_called_off_are_no_fault(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """What calls a read off and what it waits for come in one step of the loop."""
+
+    async def run() -> None:
+        loop = asyncio.get_running_loop()
+        leaving, client = socket.socketpair()
+        with socket.socket(socket.AF_UNIX) as listening, leaving, client:
+            listening.bind(str(tmp_path / "peer"))
+            listening.listen()
+            async with (
+                Peers(tmp_path, HERE, Limits()).listening(nobody),
+                await anyio.connect_unix(tmp_path / "peer") as stream,
+            ):
+                peer = listening.accept()[0]
+                reading = asyncio.create_task(stream.receive())
+                loop.add_reader(leaving, reading.cancel)
+                await asyncio.sleep(0.1)  # until it reads
+                client.send(b"x")
+                peer.send(b"an answer")
+                await asyncio.wait({reading})
+                loop.remove_reader(leaving)
+                assert reading.cancelled()
+                peer.close()
+                loop.call_soon(int, "no number")
+                await asyncio.sleep(0)
+
+    asyncio.run(run())
+    assert [record.exc_info[0] for record in caplog.records if record.exc_info] == [ValueError]
