@@ -9,7 +9,7 @@ import time
 from collections import deque
 from collections.abc import Awaitable, Callable
 from concurrent.futures import Future
-from typing import Any, Generic, TypeVar, cast
+from typing import Any, Generic, TypeVar
 
 from sira.serve.faults import Busy, Closing, Gone, TimedOut
 
@@ -91,30 +91,39 @@ class Workers:
         Raises what the job raises; Busy at once; TimedOut after `timeout_s`, the wait included; Gone. Where the
         awaiting task is cancelled, so is the job.
         """
+        loop = asyncio.get_running_loop()
         ticket = self.submit(job)
-        waiting: set[asyncio.Future[Any]] = {asyncio.wrap_future(ticket.future)}
-        (result,) = waiting
-        result.add_done_callback(_look_at)
-        if gone is not None:
-            waiting.add(asyncio.ensure_future(gone()))
+        over = loop.create_future()
+        """One thing to wait for: each step of a busy loop is time that passes before the answer goes out."""
+
+        def end(_: object = None) -> None:
+            if not over.done():
+                over.set_result(None)
+
+        def end_from_thread(_: object) -> None:
+            with contextlib.suppress(RuntimeError):  # the loop is closed: nobody waits
+                loop.call_soon_threadsafe(end)
+
+        ticket.future.add_done_callback(end_from_thread)
+        timer = loop.call_later(timeout_s, end)
+        leaving = None if gone is None else asyncio.ensure_future(gone())
+        if leaving is not None:
+            leaving.add_done_callback(end)
         try:
-            await asyncio.wait(waiting, timeout=timeout_s, return_when=asyncio.FIRST_COMPLETED)
-            if result.cancelled():
+            await over
+            if ticket.future.cancelled():
                 raise Closing("the server is shutting down: ask again in a moment, or another one")
-            if result.done():
-                return cast(Result, result.result())
-            left = any(item.done() for item in waiting if item is not result)
-            raise (
-                Gone("the client left")
-                if left
-                else TimedOut(f"no answer within {timeout_s:g} s: ask for less (a smaller k, fewer clauses), or later")
-            )
+            if ticket.future.done():
+                return ticket.future.result()
+            if leaving is not None and leaving.done():
+                raise Gone("the client left")
+            raise TimedOut(f"no answer within {timeout_s:g} s: ask for less (a smaller k, fewer clauses), or later")
         finally:
-            if not result.done():
+            timer.cancel()
+            if leaving is not None:
+                leaving.cancel()
+            if not ticket.future.done():
                 self.cancel(ticket)
-            for item in waiting:
-                if item is not result:
-                    item.cancel()
 
     def close(self, timeout_s: float) -> bool:
         """Begin nothing new and wait for what runs; whether all of it ended in time. What waits is taken back."""
@@ -155,9 +164,3 @@ class Workers:
             self._running -= 1
             self._mean_s += 0.1 * (time.monotonic() - start - self._mean_s)
             self._changed.notify_all()
-
-
-def _look_at(future: asyncio.Future[Any]) -> None:
-    """So that asyncio does not complain of the error of an abandoned job."""
-    if not future.cancelled():
-        future.exception()

@@ -3,7 +3,6 @@ and the counters."""
 
 from __future__ import annotations
 
-import asyncio
 import hashlib
 import hmac
 import logging
@@ -67,7 +66,7 @@ class Guard:
         given = headers.get("x-request-id", "")
         request_id = given if _REQUEST_ID.fullmatch(given) else secrets.token_hex(8)
         scope["request_id"] = request_id
-        answer = _Answer(send, request_id, self._limits.write_s)
+        answer = _Answer(send, request_id)
         place = self._places.place(scope["path"])
         self._metrics.in_flight += 1
         try:
@@ -88,7 +87,7 @@ class Guard:
                 if answer.status is None:
                     _log.exception("request %s failed", request_id)
                     await self._told(INTERNAL, scope, receive, answer)
-                elif not isinstance(answer.fault, TimeoutError):
+                else:
                     raise
         finally:
             if place is not None:
@@ -185,13 +184,12 @@ class Guard:
 
 
 class _Answer:
-    """Sends an answer with our headers, and gives up a client that does not take it."""
+    """Sends an answer with our headers."""
 
-    def __init__(self, send: Send, request_id: str, write_s: float) -> None:
-        self._send, self._id, self._write_s = send, request_id.encode(), write_s
+    def __init__(self, send: Send, request_id: str) -> None:
+        self._send, self._id = send, request_id.encode()
         self.status: int | None = None
         self.size = 0
-        self.fault: BaseException | None = None
         self.began: Callable[[], None] | None = None
         """Called when the answer begins."""
 
@@ -205,12 +203,7 @@ class _Answer:
             message = {**message, "headers": [*message.get("headers", ()), (b"x-request-id", self._id), *more]}
         elif message["type"] == "http.response.body":
             self.size += len(message.get("body", b""))
-        try:
-            async with asyncio.timeout(self._write_s):
-                await self._send(message)
-        except TimeoutError as error:
-            self.fault = error
-            raise
+        await self._send(message)
 
 
 def _headers(scope: Scope) -> Mapping[str, str]:

@@ -4,28 +4,40 @@ connection made late does not put off."""
 from __future__ import annotations
 
 import asyncio
+import json
 from typing import Any, cast
 
+import h11
 from uvicorn.protocols.http.h11_impl import H11Protocol
+
+from sira.serve.http.problems import MEDIA_TYPE, Problem
 
 MOST_HELD = 64 * 1024
 """Bytes that wait for the end of a step."""
+UNREADABLE = Problem(
+    400,
+    "bad-request",
+    "The request cannot be read",
+    "it is no HTTP/1.1, or its head is too long: send a request as RFC 9112 has it",
+    remedy="send a request as RFC 9112 has it",
+)
 LATE_S = 0.5
 """For the request of a connection that was made while the server leaves."""
 
 
 class Protocol(H11Protocol):
     """`head_s`: seconds from the first byte of a request's head to its last, and from a connection to its request.
-    `rest_s`: those in which a client takes the rest of an answer when its connection ends. Beyond `connections` at a
-    time, one is closed as it comes."""
+    `write_s`: those in which a client takes what waits for it, before more is sent and when its connection ends. Beyond
+    `connections` at a time, one is closed as it comes."""
 
-    def __init__(self, *args: Any, head_s: float, rest_s: float, connections: int, **more: Any) -> None:
+    def __init__(self, *args: Any, head_s: float, write_s: float, connections: int, **more: Any) -> None:
         super().__init__(*args, **more)
-        self._head_s, self._rest_s, self._most = head_s, rest_s, connections
+        self._head_s, self._write_s, self._most = head_s, write_s, connections
         self._late: asyncio.TimerHandle | None = None
+        self._deaf: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        super().connection_made(cast(asyncio.Transport, _Joining(transport, self.loop, self._rest_s)))
+        super().connection_made(cast(asyncio.Transport, _Joining(transport, self.loop, self._write_s)))
         if len(self.connections) > self._most:  # before files run out, of which asyncio would complain without end
             self.transport.close()
         if getattr(self.server_state, "leaving", False):
@@ -47,7 +59,32 @@ class Protocol(H11Protocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._come()
+        self._hear()
         super().connection_lost(exc)
+
+    def pause_writing(self) -> None:
+        super().pause_writing()
+        if self._deaf is None:
+            self._deaf = self.loop.call_later(self._write_s, self.transport.abort)
+
+    def resume_writing(self) -> None:
+        self._hear()
+        super().resume_writing()
+
+    def on_response_complete(self) -> None:
+        cast(_Joining, self.transport).send()  # now, and not at the end of the step, which in a crowd is far away
+        super().on_response_complete()
+
+    def send_400_response(self, msg: str) -> None:  # noqa: ARG002 - it says less
+        """A problem, as all refusals are. In an answer, or behind one, nothing more can be said."""
+        if self.conn.our_state in (h11.IDLE, h11.SEND_RESPONSE):
+            body = json.dumps(UNREADABLE.to_json()).encode()
+            length = str(len(body)).encode()
+            told = [(b"content-type", MEDIA_TYPE.encode()), (b"content-length", length), (b"connection", b"close")]
+            head = h11.Response(status_code=400, headers=told, reason=b"Bad Request")
+            for event in (head, h11.Data(data=body), h11.EndOfMessage()):
+                self.transport.write(self.conn.send(event) or b"")
+        self.transport.close()
 
     def _wait(self) -> None:
         """What is here is no whole head yet."""
@@ -59,6 +96,11 @@ class Protocol(H11Protocol):
             self._late.cancel()
             self._late = None
 
+    def _hear(self) -> None:
+        if self._deaf is not None:
+            self._deaf.cancel()
+            self._deaf = None
+
 
 class _Joining:
     """A transport that sends what one step of the loop writes by one call: the head of an answer and its body are two.
@@ -66,8 +108,8 @@ class _Joining:
     Each call lets go of Python's lock, and where threads search, it comes back late.
     """
 
-    def __init__(self, transport: asyncio.Transport, loop: asyncio.AbstractEventLoop, rest_s: float) -> None:
-        self._transport, self._loop, self._rest_s = transport, loop, rest_s
+    def __init__(self, transport: asyncio.Transport, loop: asyncio.AbstractEventLoop, write_s: float) -> None:
+        self._transport, self._loop, self._write_s = transport, loop, write_s
         self._parts: list[bytes] = []
         self._size = 0
 
@@ -75,21 +117,21 @@ class _Joining:
         if not data:
             return
         if not self._parts:
-            self._loop.call_soon(self._send)
+            self._loop.call_soon(self.send)
         self._parts.append(data)
         self._size += len(data)
         if self._size > MOST_HELD:  # so that flow control sees it
-            self._send()
+            self.send()
 
-    def _send(self) -> None:
+    def send(self) -> None:
         if self._parts:
             parts, self._parts, self._size = self._parts, [], 0
             self._transport.write(b"".join(parts))
 
     def close(self) -> None:
-        self._send()
+        self.send()
         if self._transport.get_write_buffer_size() and not self._transport.is_closing():
-            self._loop.call_later(self._rest_s, self._transport.abort)  # asyncio waits for ever for who does not read
+            self._loop.call_later(self._write_s, self._transport.abort)  # asyncio waits for ever for who does not read
         self._transport.close()
 
     def __getattr__(self, name: str) -> Any:

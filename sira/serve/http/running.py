@@ -162,7 +162,7 @@ def _leave_with_parent() -> None:
 def config_of(app: Any, http: HttpSettings, serving: ServeSettings) -> uvicorn.Config:
     """`app`: or its factory, as module:function."""
     limits = serving.limits
-    protocol = partial(Protocol, head_s=limits.body_s, rest_s=limits.write_s, connections=_most_connections())
+    protocol = partial(Protocol, head_s=limits.body_s, write_s=limits.write_s, connections=_most_connections())
     return uvicorn.Config(
         app,
         factory=isinstance(app, str),

@@ -207,11 +207,6 @@ def test_head_of_a_route_without_it(server: Running) -> None:
     assert server.client.head(SEARCH).status_code == 405
 
 
-def test_bytes_that_are_no_http_are_refused(server: Running) -> None:
-    assert raw(server.port, b"\x16\x03\x01 hello\r\n\r\n").startswith(b"HTTP/1.1 400")
-    assert server.get("/health").status_code == 200
-
-
 def test_sessions_are_bounded_and_say_when_one_is_free(make_index: MakeIndex) -> None:
     with running(
         {"pots": make_index(DOCUMENTS)}, Limits(threads=1, sessions=2, session_s=0.6), refresh_s=0.1

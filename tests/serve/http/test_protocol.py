@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import logging
 import socket
 import time
 from typing import Any
@@ -15,8 +16,9 @@ from uvicorn.server import ServerState
 
 from sira.serve.http.protocol import Protocol
 from sira.serve.limits import Limits
+from sira.serve.settings import HttpSettings
 from tests.conftest import MakeIndex
-from tests.serve.http.support import DOCUMENTS, running, soon
+from tests.serve.http.support import DOCUMENTS, NO_LOG, raw, running, soon
 
 pytestmark = pytest.mark.java
 HEAD = b"GET /health HTTP/1.1\r\nHost: localhost\r\n"
@@ -72,6 +74,38 @@ def test_the_bound_on_heads_is_none_on_answers(make_index: MakeIndex) -> None:
         assert len(server.server.server_state.connections) == 1
 
 
+@pytest.mark.parametrize(
+    "bytes_", [b"\x16\x03\x01 hello\r\n\r\n", HEAD + b"x: " + b"y" * 70_000, b"GET /\xff HTTP/1.1\r\n\r\n"]
+)
+def test_bytes_that_are_no_request_are_a_problem(make_index: MakeIndex, bytes_: bytes) -> None:
+    with running({"pots": make_index(DOCUMENTS)}, Limits(threads=1)) as server:
+        head, _, body = raw(server.port, bytes_).partition(b"\r\n\r\n")
+        assert head.startswith(b"HTTP/1.1 400 Bad Request\r\n")
+        assert b"content-type: application/problem+json\r\n" in head
+        assert json.loads(body)["type"] == "urn:sira:problem:bad-request"
+        assert server.get("/health").status_code == 200
+
+
+def test_a_body_that_cannot_be_read_behind_its_answer_ends_the_connection(
+    make_index: MakeIndex, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A request that was refused before its body had come."""
+    settings = HttpSettings(log=NO_LOG, token="a-token-of-the-tests")
+    with (
+        running({"pots": make_index(DOCUMENTS)}, Limits(threads=1), settings) as server,
+        socket.create_connection(("127.0.0.1", server.port), timeout=20) as connection,
+    ):
+        head = "POST /v1/indexes/pots/search HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+        connection.sendall(f"{head}Transfer-Encoding: chunked\r\n\r\n".encode())
+        told = b""
+        while not told.endswith(b"}"):
+            told += connection.recv(65536)
+        assert told.startswith(b"HTTP/1.1 401")
+        connection.sendall(b"no chunk\r\n")
+        assert ended(connection) == b""
+    assert [record.getMessage() for record in caplog.records if record.levelno >= logging.ERROR] == []
+
+
 def test_a_large_answer_and_pipelined_small_ones_come_whole_and_in_order(make_index: MakeIndex) -> None:
     with running({"pots": make_index(DOCUMENTS)}, Limits(threads=2)) as server:
         asked = {"docid": "long", "limit": 2000}
@@ -98,7 +132,7 @@ def test_a_connection_made_late_does_not_put_the_end_off() -> None:
         streams: list[tuple[asyncio.StreamReader, asyncio.StreamWriter]] = []
         for late in (False, True, True):
             ours, theirs = socket.socketpair()
-            made = Protocol(config, state, {}, head_s=60, rest_s=60, connections=10)
+            made = Protocol(config, state, {}, head_s=60, write_s=60, connections=10)
             await asyncio.get_running_loop().connect_accepted_socket(lambda made=made: made, theirs)
             streams.append(await asyncio.open_connection(sock=ours))
             if not late:
