@@ -6,7 +6,7 @@ same index gives the same run, byte for byte.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import cache
 from math import isfinite
@@ -255,7 +255,7 @@ def program_to_json(program: Program) -> dict[str, Any]:
 
 
 def program_from_json(data: object) -> Program:
-    """Read a program from decoded JSON.
+    """Read a program from decoded JSON. Neither `true` nor `"2"` is a number.
 
     Raises ProgramError naming the field and the fault.
     """
@@ -266,7 +266,7 @@ def program_from_json(data: object) -> Program:
             f"this program has schema_version {data['schema_version']!r}; this sira reads {SCHEMA_VERSION}"
         )
     try:
-        return _adapter().validate_python(data)
+        program = _adapter().validate_python(data)
     except ValidationError as error:
         if error.error_count() > MOST_FAULTS:  # to list them takes seconds
             raise ProgramError(
@@ -274,6 +274,20 @@ def program_from_json(data: object) -> Program:
             ) from None
         place, fault = _fault(error.errors(), data)
         raise ProgramError(f"program JSON, {place}: {fault}") from None
+    for place, value in _numbers(cast("dict[str, Any]", data)):  # pydantic's strict mode would take no list for a tuple
+        if isinstance(value, bool | str):
+            raise ProgramError(f"program JSON, {place}: Input should be a valid number")
+    return program
+
+
+def _numbers(data: dict[str, Any]) -> Iterator[tuple[str, object]]:
+    """The places and values of a program that is right but for them."""
+    yield from ((f"scoring.{name}", value) for name, value in data.get("scoring", {}).items() if name != "combine")
+    for number, clause in enumerate(data.get("clauses", ())):
+        for name in ("weight", "df", "gte", "lte"):
+            value = clause.get(name)
+            if not (isinstance(value, str) and name in ("gte", "lte")):  # a date
+                yield f"clauses.{number}.{name}", value
 
 
 _CLAUSES = {
