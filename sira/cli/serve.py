@@ -25,7 +25,7 @@ _DEFAULTS: dict[str, Any] = {
     **dict.fromkeys(
         ("token_file", "llm", "prompt", "policy", "categories", "warm_up", "threads", "queue", "log", "heap")
     ),
-    **dict.fromkeys(("preload", "log_texts"), False),
+    **dict.fromkeys(("preload", "log_texts", "text_only"), False),
     "allow_host": [],
     "allow_origin": [],
 }
@@ -59,6 +59,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--queue", type=int, metavar="N", help="requests that may wait for one of them; the next get 429 (64)")
     add("--log", type=Path, metavar="FILE", help="the access log, JSON Lines (stderr)")
     add("--log-texts", action="store_true", help="queries and docids stand in the access log")
+    add("--text-only", action="store_true", help="MCP: no structuredContent, which some clients show beside the text")
     add_heap(parser)
 
 
@@ -120,6 +121,7 @@ def _settings(arguments: argparse.Namespace) -> tuple[ServeSettings, HttpSetting
         origins=tuple(arguments.allow_origin),
         log=arguments.log,
         log_texts=arguments.log_texts,
+        text_only=arguments.text_only,
         workers=arguments.workers,
     )
     return serving, http

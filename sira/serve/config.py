@@ -26,6 +26,7 @@ class ServeTable(BaseModel):
     origins: list[str] = []
     log: str | None = None
     log_texts: bool = False
+    text_only: bool = False
     llm: str | None = None
     prompt: str | None = None
     policy: str | None = None
@@ -83,6 +84,7 @@ def read_config(path: Path) -> tuple[ServeSettings, HttpSettings]:
         "origins": tuple(table.origins),
         "log": beside(table.log),
         "log_texts": table.log_texts,
+        "text_only": table.text_only,
     }
     indexes = {name: Path(located(text, folder)) for name, text in read.indexes.items()}
     return (

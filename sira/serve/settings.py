@@ -49,8 +49,8 @@ class ServeSettings:
 class HttpSettings:
     """`hosts`: names by which the server may be called beside those of the loopback address; `origins`: of pages that
     may call it from a browser. `token` None: nobody is asked for one, on the loopback address alone. `log`: a file for
-    the access log (None: stderr); `log_texts`: queries and docids stand in it. `run_folder`: where the processes of one
-    server find each other; None for a single one."""
+    the access log (None: stderr); `log_texts`: queries and docids stand in it. `text_only`: results of MCP without
+    their records. `run_folder`: where the processes of one server find each other; None for a single one."""
 
     host: str = "127.0.0.1"
     port: int = 8321
@@ -59,6 +59,7 @@ class HttpSettings:
     origins: tuple[str, ...] = ()
     log: Path | None = None
     log_texts: bool = False
+    text_only: bool = False
     workers: int = 1
     run_folder: Path | None = None
 
@@ -148,5 +149,10 @@ def told(serving: ServeSettings, http: HttpSettings | None = None) -> Mapping[st
         "limits": dict(serving.limits.to_json()),
     }
     if http is not None:
-        facts |= {"workers": http.workers, "token": http.token is not None, "log_texts": http.log_texts}
+        facts |= {
+            "workers": http.workers,
+            "token": http.token is not None,
+            "log_texts": http.log_texts,
+            "text_only": http.text_only,
+        }
     return facts

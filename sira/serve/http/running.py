@@ -87,7 +87,7 @@ def app_of(serving: ServeSettings, http: HttpSettings, *, tag: str = "") -> Fast
         configure_heap(serving.heap)
     front = Front(Service(serving, tag=tag))
     front.service.ready()
-    app = create_app(front, http, mounted=[_mcp(front)], tag=tag)
+    app = create_app(front, http, mounted=[_mcp(front, http)], tag=tag)
     gc.freeze()  # what is here stays: the collector need not look at it again
     return app
 
@@ -130,10 +130,12 @@ class _Server(uvicorn.Server):
         super().handle_exit(sig, frame)
 
 
-def _mcp(front: Front) -> Mounted:
+def _mcp(front: Front, http: HttpSettings) -> Mounted:
+    from sira.serve.mcp.base import McpSettings
     from sira.serve.mcp.http import mcp_app
 
-    app = mcp_app(front.service, workers=front.searching)
+    settings = McpSettings(limits=front.service.limits, structured=not http.text_only)
+    app = mcp_app(front.service, settings, workers=front.searching)
     return Mounted(app.routes(), app.run)
 
 

@@ -28,6 +28,7 @@ from sira.serve.mcp.http import mcp_app
 from sira.serve.service import Service
 from sira.serve.settings import ServeSettings
 from tests.conftest import MakeIndex
+from tests.serve.http.processes import serving
 from tests.serve.mcp.support import ARGUMENTS, DOCUMENTS, SlowDesk, reasoned, record, said, served, slow_app, soon
 
 pytestmark = pytest.mark.java
@@ -102,6 +103,18 @@ def test_every_tool_gives_what_the_library_gives_and_fits_its_schema(path: Path,
         assert hints.idempotent_hint
         assert hints.open_world_hint is False
         assert hints.destructive_hint is False
+
+
+def test_text_only_of_a_server(path: Path, tmp_path: Path) -> None:
+    async def run(url: str) -> tuple[Any, Any]:
+        async with Client(f"{url}/mcp", mode="legacy") as client:
+            return await client.list_tools(), await client.call_tool("search", reasoned(query="glaze"))
+
+    with serving(tmp_path, str(path), "--text-only") as server:
+        listed, found = asyncio.run(run(server.url))
+    assert not any(tool.output_schema for tool in listed.tools)
+    assert found.structured_content is None
+    assert "search_id=s1" in said(found)
 
 
 def test_clients_see_nothing_of_one_another(address: str) -> None:
