@@ -6,6 +6,7 @@ import ast
 import hashlib
 import json
 import re
+import time
 import weakref
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -15,6 +16,7 @@ from typing import Any, cast
 
 from sira.errors import IndexFault, InputError, NotFoundError
 from sira.lucene.analyzers import analyze
+from sira.lucene.builds import build_of
 from sira.lucene.encode import encode_program
 from sira.lucene.jvm import JavaError, engine, java_errors, java_path, release
 from sira.lucene.manifest import Manifest, read_manifest
@@ -25,6 +27,8 @@ from sira.records import Document, Ranking
 
 _LINE = re.compile("[^\r\n\v\f\x85\u2028\u2029]*(?:\r\n|[\r\n\v\f\x85\u2028\u2029]|$)")
 """Lines as Java's \\R parts them, each with its end, so that joined lines are the text again."""
+_TRIES, _PAUSE_S = 8, 0.02
+"""To open an index that is being exchanged: less than a second in all."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +92,8 @@ class Index:
     """
 
     def __init__(self, path: str | Path, *, analyzer: str | None = None) -> None:
-        """Raises IndexFault where there is no index, or where another analyzer than the index's is asked for."""
+        """Of one build, also while another one takes its place. Raises IndexFault where there is no index, or where
+        another analyzer than the index's is asked for."""
         self.path = Path(path)
         if self.path.is_file():
             raise IndexFault(f"{self.path}: is a file; an index is a folder")
@@ -96,6 +101,29 @@ class Index:
             raise IndexFault(
                 f"{self.path}: there is no such folder: build an index with `sira index SOURCE --index {self.path}`"
             )
+        for attempt in range(_TRIES):
+            time.sleep(attempt * _PAUSE_S)
+            self.build = build_of(self.path)
+            """The build that is open, as `build_of` tells one from the next."""
+            try:
+                self._open(analyzer)
+            except IndexFault:
+                if not self._changed():
+                    raise
+            else:
+                if not self._changed():
+                    return
+                self.close()
+        raise IndexFault(f"{self.path}: it changes all the time: wait until it is built")
+
+    def _changed(self) -> bool:
+        """Whether another build stands there than the one that was to be opened. A folder that is gone has none."""
+        try:
+            return build_of(self.path) != self.build
+        except IndexFault:
+            return False
+
+    def _open(self, analyzer: str | None) -> None:
         manifest = read_manifest(self.path)
         if manifest is None and not any(self.path.glob("segments_*")):
             raise IndexFault(f"{self.path}: holds no index: build one with `sira index SOURCE --index {self.path}`")

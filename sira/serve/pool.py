@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import logging
-import os
 import re
 import threading
 from collections import deque
@@ -14,6 +13,7 @@ from pathlib import Path
 
 from sira.agent.arguments import shown
 from sira.errors import IndexFault, InputError, NotFoundError, SiraError
+from sira.lucene.builds import build_of
 from sira.lucene.reader import Index
 from sira.program import Program
 from sira.records import Topic
@@ -21,9 +21,6 @@ from sira.serve.faults import without_paths
 from sira.serve.warming import LAST_SEARCHES, warm_up
 
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
-_SETTLE_TRIES = 5
-
-Signature = tuple[object, ...]
 
 _log = logging.getLogger(__name__)
 
@@ -35,7 +32,6 @@ class Opened:
     name: str
     index: Index
     generation: int
-    signature: Signature
     asked: deque[Program]
     users: int = 0
     retired: bool = False
@@ -147,7 +143,7 @@ class IndexPool:
                 return False
             try:
                 with without_paths(slot.path, name):
-                    if signature(slot.path) == current.signature:
+                    if build_of(slot.path) == current.index.build:
                         slot.fault = None
                         return False
                     opened = self._opened(slot)
@@ -186,7 +182,7 @@ class IndexPool:
 
     def _opened(self, slot: _Slot) -> Opened:
         """The build that stands in the folder, warmed up. One that fails at that is damaged: it is not used."""
-        opened = _open(slot)
+        opened = Opened(slot.name, Index(slot.path), slot.generation + 1, slot.asked)
         try:
             warm_up(opened.index, self._topics, slot.asked)
         except BaseException:
@@ -206,33 +202,3 @@ class IndexPool:
             close = old is not None and not old.users
         if old is not None and close:
             old.index.close()
-
-
-def signature(folder: Path) -> Signature:
-    """What changes with every build and every update of an index. Raises IndexFault where there is none."""
-    try:
-        stat = folder.stat()
-        names = sorted(entry.name for entry in os.scandir(folder) if entry.name.startswith("segments_"))
-    except OSError as error:
-        raise IndexFault(f"{folder}: cannot be read ({error.strerror}): put the index back") from None
-    manifest: tuple[int, ...] = ()
-    with contextlib.suppress(OSError):
-        found = (folder / "manifest.json").stat()
-        manifest = (found.st_ino, found.st_mtime_ns, found.st_size)
-    return (stat.st_dev, stat.st_ino, *names, manifest)
-
-
-def _open(slot: _Slot) -> Opened:
-    """An index and its manifest of one build, not the one of the old and the other of the new."""
-    for _ in range(_SETTLE_TRIES):
-        if not slot.path.exists():
-            break
-        before = signature(slot.path)
-        index = Index(slot.path)
-        with contextlib.suppress(IndexFault):  # it went away meanwhile
-            if signature(slot.path) == before:
-                return Opened(slot.name, index, slot.generation + 1, before, slot.asked)
-        index.close()
-    else:
-        raise IndexFault(f"{slot.path}: it changes all the time: wait until it is built")
-    return Opened(slot.name, Index(slot.path), slot.generation + 1, (), slot.asked)  # raises, saying what there is
