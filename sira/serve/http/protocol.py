@@ -75,6 +75,10 @@ class Protocol(H11Protocol):
         cast(_Joining, self.transport).send()  # now, and not at the end of the step, which in a crowd is far away
         super().on_response_complete()
 
+    def _should_upgrade(self) -> bool:
+        """Never, and without a word: some clients offer HTTP/2 in each first request."""
+        return False
+
     def send_400_response(self, msg: str) -> None:  # noqa: ARG002 - it says less
         """A problem, as all refusals are. In an answer, or behind one, nothing more can be said."""
         if self.conn.our_state in (h11.IDLE, h11.SEND_RESPONSE):

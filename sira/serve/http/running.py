@@ -11,7 +11,6 @@ import resource
 import secrets
 import shutil
 import signal
-import socket
 import sys
 import tempfile
 import threading
@@ -29,9 +28,10 @@ from pydantic import TypeAdapter
 from uvicorn.config import STARTUP_FAILURE
 from uvicorn.supervisors import Multiprocess
 
-from sira.errors import EnvironmentFault, InputError, SiraError
+from sira.errors import EnvironmentFault, SiraError
 from sira.serve.front import Front
 from sira.serve.http.app import Mounted, create_app
+from sira.serve.http.listening import Shared, address_of, bound
 from sira.serve.http.protocol import Protocol
 from sira.serve.service import Service
 from sira.serve.settings import HttpSettings, ServeSettings
@@ -58,7 +58,7 @@ def serve(serving: ServeSettings, http: HttpSettings, announce: Callable[[str], 
     that is to be preloaded and cannot be opened; EnvironmentFault for a temporary folder that cannot be used.
     """
     with closing(bound(http)) as listening:
-        address = _address(listening)
+        address = address_of(listening)
         if http.workers == 1:
             app = app_of(serving, http)
             announce(address)
@@ -70,8 +70,9 @@ def serve(serving: ServeSettings, http: HttpSettings, announce: Callable[[str], 
             os.environ[SETTINGS_VARIABLE] = _written(serving, replace(http, run_folder=folder))
             announce(address)
             config = config_of("sira.serve.http.running:worker_app", http, serving)
-            supervisor = Multiprocess(config, sockets=[listening])
-            supervisor.run()
+            with closing(Shared.of(listening)) as shared:
+                supervisor = Multiprocess(config, sockets=[shared])
+                supervisor.run()
             if any(process.exitcode == STARTUP_FAILURE for process in supervisor.processes):
                 raise EnvironmentFault("a process of the server could not begin: it says above why")
         finally:
@@ -193,31 +194,3 @@ def _most_connections() -> int:
             resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
     soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     return MOST_CONNECTIONS if soft == resource.RLIM_INFINITY else min(MOST_CONNECTIONS, soft // 2)
-
-
-def bound(http: HttpSettings) -> socket.socket:
-    """The socket to listen on, which names its protocol: asyncio sends small answers at once (TCP_NODELAY) only then.
-
-    Raises InputError.
-    """
-    try:
-        found = socket.getaddrinfo(http.host, http.port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
-        family, kind, protocol, _, address = found[0]
-        listening = socket.socket(family, kind, protocol)
-    except OSError as error:
-        raise InputError(f"host {http.host}: {error.strerror}: give an address of this machine") from None
-    try:
-        listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        listening.bind(address)
-        listening.set_inheritable(True)
-    except OSError as error:
-        listening.close()
-        raise InputError(
-            f"{http.host}:{http.port}: cannot be bound ({error.strerror}): give another --port, or 0 for a free one"
-        ) from None
-    return listening
-
-
-def _address(listening: socket.socket) -> str:
-    host, port = listening.getsockname()[:2]
-    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"

@@ -18,7 +18,8 @@ from fastapi import FastAPI
 from sira.records import Document
 from sira.serve.front import Front
 from sira.serve.http.app import create_app
-from sira.serve.http.running import bound, config_of
+from sira.serve.http.listening import bound
+from sira.serve.http.running import config_of
 from sira.serve.limits import Limits
 from sira.serve.service import Service
 from sira.serve.settings import HttpSettings, ServeSettings

@@ -16,9 +16,9 @@ import pytest
 import uvicorn
 from starlette.types import Receive, Scope, Send
 
+from sira.serve.http.listening import bound
 from sira.serve.http.peers import Peers
 from sira.serve.http.problems import ProblemError
-from sira.serve.http.running import bound
 from sira.serve.limits import Limits
 from sira.serve.settings import HttpSettings
 

@@ -86,6 +86,16 @@ def test_bytes_that_are_no_request_are_a_problem(make_index: MakeIndex, bytes_: 
         assert server.get("/health").status_code == 200
 
 
+def test_an_offer_of_another_protocol_is_passed_over(make_index: MakeIndex, caplog: pytest.LogCaptureFixture) -> None:
+    """As Java's own HTTP client makes it in its first request."""
+    offer = {"connection": "Upgrade, HTTP2-Settings", "upgrade": "h2c", "http2-settings": "AAEAAEAAAAIAAAABAAMAAABk"}
+    with running({"pots": make_index(DOCUMENTS)}, Limits(threads=1)) as server:
+        for _ in range(2):  # on one connection
+            answer = server.post("/v1/indexes/pots/search", {"query": "kiln"}, headers=offer)
+            assert answer.json()["hits"]
+    assert [record.getMessage() for record in caplog.records if record.levelno >= logging.WARNING] == []
+
+
 def test_a_body_that_cannot_be_read_behind_its_answer_ends_the_connection(
     make_index: MakeIndex, caplog: pytest.LogCaptureFixture
 ) -> None:

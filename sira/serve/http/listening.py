@@ -1,0 +1,73 @@
+"""The socket that a server listens on, alone or with other processes."""
+
+from __future__ import annotations
+
+import socket
+from multiprocessing.reduction import DupFd
+from typing import Any, cast
+
+from sira.errors import InputError
+from sira.serve.settings import HttpSettings
+
+
+def bound(http: HttpSettings) -> socket.socket:
+    """The socket to listen on, which names its protocol: asyncio sends small answers at once (TCP_NODELAY) only then.
+
+    Raises InputError.
+    """
+    try:
+        found = socket.getaddrinfo(http.host, http.port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+        family, kind, protocol, _, address = found[0]
+        listening = socket.socket(family, kind, protocol)
+    except OSError as error:
+        raise InputError(f"host {http.host}: {error.strerror}: give an address of this machine") from None
+    try:
+        listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listening.bind(address)
+        listening.set_inheritable(True)
+    except OSError as error:
+        listening.close()
+        raise InputError(
+            f"{http.host}:{http.port}: cannot be bound ({error.strerror}): give another --port, or 0 for a free one"
+        ) from None
+    return listening
+
+
+def address_of(listening: socket.socket) -> str:
+    host, port = listening.getsockname()[:2]
+    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+
+
+class Shared(socket.socket):
+    """A listening socket of several processes, of which each takes one connection in a step of its loop.
+
+    asyncio takes all that wait, so that those who come together would all be with the process that was awake first,
+    and the others idle for as long as the connections last.
+    """
+
+    _took = False
+
+    @classmethod
+    def of(cls, listening: socket.socket) -> Shared:
+        """The same socket by a second descriptor."""
+        return cls(listening.family, listening.type, listening.proto, listening.dup().detach())
+
+    def accept(self) -> tuple[socket.socket, Any]:
+        """Raises BlockingIOError where none waits, and each second time."""
+        self._took = not self._took
+        if not self._took:
+            raise BlockingIOError
+        try:
+            return super().accept()
+        except OSError:
+            self._took = False
+            raise
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """As multiprocessing sends a socket to a process that it starts."""
+        descriptor: Any = cast(Any, DupFd)(self.fileno())
+        return _received, (descriptor, self.family, self.type, self.proto)
+
+
+def _received(descriptor: Any, family: int, kind: int, protocol: int) -> Shared:
+    return Shared(family, kind, protocol, descriptor.detach())
