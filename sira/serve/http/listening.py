@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import socket
+import time
 from multiprocessing.reduction import DupFd
 from typing import Any, cast
 
 from sira.errors import InputError
 from sira.serve.settings import HttpSettings
+
+EACH_S = 0.0005
+"""A process takes up to 2,000 connections a second. In a crowd a step of its loop takes tens of milliseconds."""
 
 
 def bound(http: HttpSettings) -> socket.socket:
@@ -39,13 +43,17 @@ def address_of(listening: socket.socket) -> str:
 
 
 class Shared(socket.socket):
-    """A listening socket of several processes, of which each takes one connection in a step of its loop.
+    """A listening socket of several processes. Each takes one connection in a step of its loop, or one for each EACH_S
+    that the step before took, where others waited.
 
     asyncio takes all that wait, so that those who come together would all be with the process that was awake first,
     and the others idle for as long as the connections last.
     """
 
-    _took = False
+    _left: int | None = None
+    """Of this step; None between steps."""
+    _cut: float | None = None
+    """When the last step ended while others may have waited."""
 
     @classmethod
     def of(cls, listening: socket.socket) -> Shared:
@@ -53,15 +61,19 @@ class Shared(socket.socket):
         return cls(listening.family, listening.type, listening.proto, listening.dup().detach())
 
     def accept(self) -> tuple[socket.socket, Any]:
-        """Raises BlockingIOError where none waits, and each second time."""
-        self._took = not self._took
-        if not self._took:
+        """Raises BlockingIOError where none waits, and where the step has had its share."""
+        if self._left is None:
+            self._left = 1 if self._cut is None else max(1, int((time.monotonic() - self._cut) / EACH_S))
+        if self._left == 0:
+            self._left, self._cut = None, time.monotonic()
             raise BlockingIOError
         try:
-            return super().accept()
+            taken = super().accept()
         except OSError:
-            self._took = False
+            self._left = self._cut = None
             raise
+        self._left -= 1
+        return taken
 
     def __reduce__(self) -> tuple[Any, ...]:
         """As multiprocessing sends a socket to a process that it starts."""
