@@ -103,7 +103,7 @@ class Guard:
     async def _told(self, problem: Problem, scope: Scope, receive: Receive, answer: _Answer) -> None:
         if answer.status is None:
             response = problem.response(scope["request_id"])
-            origin = _headers(scope).get("origin")
+            origin = _headers(scope).get("origin") if self._origins else None
             if origin in self._origins:  # what is refused here, the app's CORS does not see
                 response.headers["access-control-allow-origin"] = origin
                 response.headers["access-control-expose-headers"] = "x-request-id, retry-after"
