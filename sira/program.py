@@ -274,20 +274,25 @@ def program_from_json(data: object) -> Program:
             ) from None
         place, fault = _fault(error.errors(), data)
         raise ProgramError(f"program JSON, {place}: {fault}") from None
-    for place, value in _numbers(cast("dict[str, Any]", data)):  # pydantic's strict mode would take no list for a tuple
+    for place, value in _numbers(data):  # pydantic's strict mode would take no list for a tuple
         if isinstance(value, bool | str):
-            raise ProgramError(f"program JSON, {place}: Input should be a valid number")
+            raise ProgramError(f"program JSON, {place}: it is no number: give one")
     return program
 
 
-def _numbers(data: dict[str, Any]) -> Iterator[tuple[str, object]]:
-    """The places and values of a program that is right but for them."""
-    yield from ((f"scoring.{name}", value) for name, value in data.get("scoring", {}).items() if name != "combine")
-    for number, clause in enumerate(data.get("clauses", ())):
-        for name in ("weight", "df", "gte", "lte"):
-            value = clause.get(name)
-            if not (isinstance(value, str) and name in ("gte", "lte")):  # a date
-                yield f"clauses.{number}.{name}", value
+def _numbers(data: Any) -> Iterator[tuple[str, object]]:
+    """The places and values of the numbers of a program that is right but for them. Dates may be text."""
+    parts: list[tuple[str, Any, Sequence[str]]] = [("", data, ("schema_version",))]
+    if isinstance(data, dict):
+        read = cast("dict[str, Any]", data)
+        parts.append(("scoring.", read.get("scoring"), ("k1", "b", "expansion_weight", "contents_weight")))
+        for name, numbers in (("clauses", ("weight", "df", "gte", "lte")), ("verdicts", ("weight", "df"))):
+            parts += [(f"{name}.{number}.", part, numbers) for number, part in enumerate(read.get(name, ()))]
+    for place, part, names in parts:
+        for name in names if isinstance(part, dict) else ():
+            value = cast("dict[str, Any]", part).get(name)
+            if not (isinstance(value, str) and name in ("gte", "lte")):
+                yield f"{place}{name}", value
 
 
 _CLAUSES = {

@@ -62,6 +62,8 @@ def test_a_program_by_hand_needs_little() -> None:
         ({"clauses": [{"kind": "term", "term": "kiln", "df": "2"}]}, "clauses.0.df"),
         ({"clauses": [{"kind": "range", "field": "year", "lte": False}]}, "clauses.0.lte"),
         ({"scoring": {"k1": True}}, "scoring.k1"),
+        ({"schema_version": True}, "schema_version"),
+        ({"verdicts": [{"phrase": "a", "term": "a", "outcome": "kept", "df": "2"}]}, "verdicts.0.df"),
         ({"clauses": [{"kind": "term", "term": ""}]}, "empty term"),
         ({"clauses": [{"kind": "phrase", "terms": ["kiln"]}]}, "two or more"),
         ({"clauses": [{"kind": "any_of", "terms": []}]}, "any_of"),

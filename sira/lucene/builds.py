@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 from pathlib import Path
 
@@ -18,7 +19,8 @@ def build_of(folder: Path) -> Build:
         stat = folder.stat()
         names = sorted(entry.name for entry in os.scandir(folder) if entry.name.startswith("segments_"))
     except OSError as error:
-        raise IndexFault(f"{folder}: cannot be read ({error.strerror}): put the index back") from None
+        remedy = "put the index back" if error.errno == errno.ENOENT else "let this user read it"
+        raise IndexFault(f"{folder}: cannot be read ({error.strerror}): {remedy}") from None
     manifest: tuple[int, ...] = ()
     with contextlib.suppress(OSError):
         found = (folder / FILE).stat()

@@ -92,8 +92,10 @@ class Index:
     """
 
     def __init__(self, path: str | Path, *, analyzer: str | None = None) -> None:
-        """Of one build, also while another one takes its place. Raises IndexFault where there is no index, or where
-        another analyzer than the index's is asked for."""
+        """Of one build, also while another one takes its place in one step (Linux).
+
+        Raises IndexFault where there is no index, or where another analyzer than the index's is asked for.
+        """
         self.path = Path(path)
         if self.path.is_file():
             raise IndexFault(f"{self.path}: is a file; an index is a folder")
@@ -137,7 +139,11 @@ class Index:
                     java_path(self.path), manifest.expansion_words if manifest else -1
                 )
                 self._close = weakref.finalize(self, release, self._handle)
-                self._facts = describe(self._handle)
+                try:
+                    self._facts = describe(self._handle)
+                except BaseException:
+                    self._close()
+                    raise
         except JavaError as error:
             raise IndexFault(f"{self.path}: Lucene cannot open it ({error.reason}): build the index again") from None
         self.manifest = manifest or Manifest(

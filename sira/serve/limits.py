@@ -19,8 +19,8 @@ class Limits:
     explain; `terms` asked for; `lines` and `page_bytes` of a page of a document.
 
     Of time, in seconds: `search_s` from the request to its answer, the wait for a place included; `sketch_s`, for a
-    model's sketch; `body_s`, for a client to send its request, `write_s`, to take a part of the answer; `shutdown_s`,
-    for running requests when the server leaves.
+    model's sketch; `body_s`, for a client to send its request, `write_s`, to take the next 64 KB of the answer;
+    `shutdown_s`, for running requests when the server leaves.
 
     Of the server: `threads` that search at a time; `queue`, requests that may wait for one of them, and beyond them the
     answer is 429 at once; `model_threads` and `model_queue`, the same for the model; `sessions` at a time, which

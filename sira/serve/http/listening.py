@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import socket
 import time
 from multiprocessing.reduction import DupFd
@@ -50,10 +51,8 @@ class Shared(socket.socket):
     and the others idle for as long as the connections last.
     """
 
-    _left: int | None = None
-    """Of this step; None between steps."""
-    _cut: float | None = None
-    """When the last step ended while others may have waited."""
+    _share = 1
+    _taken = 0
 
     @classmethod
     def of(cls, listening: socket.socket) -> Shared:
@@ -61,19 +60,26 @@ class Shared(socket.socket):
         return cls(listening.family, listening.type, listening.proto, listening.dup().detach())
 
     def accept(self) -> tuple[socket.socket, Any]:
-        """Raises BlockingIOError where none waits, and where the step has had its share."""
-        if self._left is None:
-            self._left = 1 if self._cut is None else max(1, int((time.monotonic() - self._cut) / EACH_S))
-        if self._left == 0:
-            self._left, self._cut = None, time.monotonic()
+        """For an event loop. Raises BlockingIOError where none waits, and where the step has had its share."""
+        if self._taken == self._share:
+            self._taken = 0
+            asyncio.get_running_loop().call_soon(self._measure, time.monotonic())
             raise BlockingIOError
         try:
             taken = super().accept()
         except OSError:
-            self._left = self._cut = None
+            self._taken = 0
             raise
-        self._left -= 1
+        self._taken += 1
         return taken
+
+    def _measure(self, began: float) -> None:
+        """In the next step, before it takes any."""
+        self._share = max(1, int((time.monotonic() - began) / EACH_S))
+        asyncio.get_running_loop().call_soon(self._forget)
+
+    def _forget(self) -> None:
+        self._share = 1
 
     def __reduce__(self) -> tuple[Any, ...]:
         """As multiprocessing sends a socket to a process that it starts."""

@@ -7,6 +7,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
+import logging
 import re
 from collections.abc import AsyncGenerator, Callable, Mapping
 from pathlib import Path
@@ -33,6 +34,9 @@ HEADER_BYTES = 128 * 1024
 """What passed the bound of the process that a client reached passes here, too."""
 
 
+_log = logging.getLogger(__name__)
+
+
 class _PassedOn:
     """In the place of a route, for the access log and the counters: the other process has the route itself."""
 
@@ -53,7 +57,8 @@ class Peers:
     @contextlib.asynccontextmanager
     async def listening(self, app: ASGIApp) -> AsyncGenerator[None]:
         """Listen for the others while the block runs."""
-        asyncio.get_running_loop().set_exception_handler(_unless_late)
+        loop = asyncio.get_running_loop()
+        loop.set_exception_handler(_unless_late)
         socket = self._folder / f"{self._tag}.sock"
         config = uvicorn.Config(
             app,
@@ -78,6 +83,7 @@ class Peers:
             socket.unlink(missing_ok=True)
             for client in self._clients.values():
                 await client.aclose()
+            loop.set_exception_handler(None)
 
     def forwarding(self, app: ASGIApp) -> Callable[[Scope, Receive, Send], Any]:
         """An ASGI middleware that passes on what asks for others' sessions.
@@ -172,7 +178,9 @@ def _unless_late(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> No
     """asyncio's own handler, less what is no fault: anyio's streams over sockets of UNIX, by which the processes speak,
     tell a read that was called off that there is something to read, where both come in one step of the loop."""
     late = isinstance(context.get("exception"), asyncio.InvalidStateError)
-    if not (late and context["message"].startswith("Exception in callback Future.set_result(")):
+    if late and context["message"].startswith("Exception in callback Future.set_result("):
+        _log.debug("%s: it was called off", context["message"])
+    else:
         loop.default_exception_handler(context)
 
 

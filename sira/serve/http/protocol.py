@@ -4,7 +4,10 @@ connection made late does not put off."""
 from __future__ import annotations
 
 import asyncio
+import fcntl
 import json
+import sys
+import termios
 from typing import Any, cast
 
 import h11
@@ -13,7 +16,7 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 from sira.serve.http.problems import MEDIA_TYPE, Problem
 
 MOST_HELD = 64 * 1024
-"""Bytes that wait for the end of a step."""
+"""Bytes that wait for the end of a step; and those that a client takes in `write_s`, if it reads at all."""
 UNREADABLE = Problem(
     400,
     "bad-request",
@@ -27,17 +30,17 @@ LATE_S = 0.5
 
 class Protocol(H11Protocol):
     """`head_s`: seconds from the first byte of a request's head to its last, and from a connection to its request.
-    `write_s`: those in which a client takes what waits for it, before more is sent and when its connection ends. Beyond
+    `write_s`: those in which a client takes MOST_HELD bytes of what waits for it, or the rest of it. Beyond
     `connections` at a time, one is closed as it comes."""
 
     def __init__(self, *args: Any, head_s: float, write_s: float, connections: int, **more: Any) -> None:
         super().__init__(*args, **more)
         self._head_s, self._write_s, self._most = head_s, write_s, connections
         self._late: asyncio.TimerHandle | None = None
-        self._deaf: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        super().connection_made(cast(asyncio.Transport, _Joining(transport, self.loop, self._write_s)))
+        self._joining = _Joining(transport, self.loop, self._write_s)
+        super().connection_made(cast(asyncio.Transport, self._joining))
         if len(self.connections) > self._most:  # before files run out, of which asyncio would complain without end
             self.transport.close()
         if getattr(self.server_state, "leaving", False):
@@ -59,20 +62,19 @@ class Protocol(H11Protocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._come()
-        self._hear()
+        self._joining.rest()
         super().connection_lost(exc)
 
     def pause_writing(self) -> None:
         super().pause_writing()
-        if self._deaf is None:
-            self._deaf = self.loop.call_later(self._write_s, self.transport.abort)
+        self._joining.watch()
 
     def resume_writing(self) -> None:
-        self._hear()
+        self._joining.rest()
         super().resume_writing()
 
     def on_response_complete(self) -> None:
-        cast(_Joining, self.transport).send()  # now, and not at the end of the step, which in a crowd is far away
+        self._joining.send()  # now, and not at the end of the step, which in a crowd is far away
         super().on_response_complete()
 
     def _should_upgrade(self) -> bool:
@@ -80,14 +82,18 @@ class Protocol(H11Protocol):
         return False
 
     def send_400_response(self, msg: str) -> None:  # noqa: ARG002 - it says less
-        """A problem, as all refusals are. In an answer, or behind one, nothing more can be said."""
+        """A problem as JSON. In an answer, or behind one, nothing more can be said."""
         if self.conn.our_state in (h11.IDLE, h11.SEND_RESPONSE):
             body = json.dumps(UNREADABLE.to_json()).encode()
             length = str(len(body)).encode()
             told = [(b"content-type", MEDIA_TYPE.encode()), (b"content-length", length), (b"connection", b"close")]
             head = h11.Response(status_code=400, headers=told, reason=b"Bad Request")
-            for event in (head, h11.Data(data=body), h11.EndOfMessage()):
+            to_head = self.conn.our_state is h11.SEND_RESPONSE and self.scope["method"] == "HEAD"
+            for event in (head, h11.Data(data=b"" if to_head else body), h11.EndOfMessage()):
                 self.transport.write(self.conn.send(event) or b"")
+        if self.cycle and not self.cycle.response_complete:  # who works at it can say nothing more, either
+            self.cycle.disconnected = True
+            self.cycle.message_event.set()
         self.transport.close()
 
     def _wait(self) -> None:
@@ -100,11 +106,6 @@ class Protocol(H11Protocol):
             self._late.cancel()
             self._late = None
 
-    def _hear(self) -> None:
-        if self._deaf is not None:
-            self._deaf.cancel()
-            self._deaf = None
-
 
 class _Joining:
     """A transport that sends what one step of the loop writes by one call: the head of an answer and its body are two.
@@ -114,6 +115,7 @@ class _Joining:
 
     def __init__(self, transport: asyncio.Transport, loop: asyncio.AbstractEventLoop, write_s: float) -> None:
         self._transport, self._loop, self._write_s = transport, loop, write_s
+        self._watching: asyncio.TimerHandle | None = None
         self._parts: list[bytes] = []
         self._size = 0
 
@@ -134,9 +136,34 @@ class _Joining:
 
     def close(self) -> None:
         self.send()
-        if self._transport.get_write_buffer_size() and not self._transport.is_closing():
-            self._loop.call_later(self._write_s, self._transport.abort)  # asyncio waits for ever for who does not read
         self._transport.close()
+        self.watch()
+
+    def watch(self) -> None:
+        """End the connection of a client that does not take what waits for it: asyncio would wait for ever."""
+        if self._watching is None and self._transport.get_write_buffer_size():
+            self._watching = self._loop.call_later(self._write_s, self._look, self._waiting())
+
+    def rest(self) -> None:
+        if self._watching is not None:
+            self._watching.cancel()
+            self._watching = None
+
+    def _look(self, waiting: int) -> None:
+        self._watching = None
+        if waiting - self._waiting() < MOST_HELD:
+            self._transport.abort()
+        else:  # it reads, if slowly
+            self.watch()
+
+    def _waiting(self) -> int:
+        """Bytes that the client has not taken: here, and in the system, which takes megabytes at once."""
+        connection: Any = self._transport.get_extra_info("socket")
+        try:
+            sent = fcntl.ioctl(connection.fileno(), termios.TIOCOUTQ, bytes(4))
+        except OSError:  # it is gone
+            sent = bytes(4)
+        return self._transport.get_write_buffer_size() + int.from_bytes(sent, sys.byteorder)
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._transport, name)

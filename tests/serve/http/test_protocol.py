@@ -14,6 +14,7 @@ import pytest
 import uvicorn
 from uvicorn.server import ServerState
 
+from sira.records import Document
 from sira.serve.http.protocol import Protocol
 from sira.serve.limits import Limits
 from sira.serve.settings import HttpSettings
@@ -96,24 +97,49 @@ def test_an_offer_of_another_protocol_is_passed_over(make_index: MakeIndex, capl
     assert [record.getMessage() for record in caplog.records if record.levelno >= logging.WARNING] == []
 
 
-def test_a_body_that_cannot_be_read_behind_its_answer_ends_the_connection(
-    make_index: MakeIndex, caplog: pytest.LogCaptureFixture
+BAD_CHUNK = b"Transfer-Encoding: chunked\r\n\r\nno chunk\r\n"
+
+
+@pytest.mark.parametrize("late", [False, True])
+@pytest.mark.parametrize(
+    ("line", "statuses"),
+    [("POST /v1/indexes/pots/search", (401, 400)), ("GET /health", (200, 400)), ("HEAD /health", (200, 400))],
+)
+def test_a_body_that_cannot_be_read_ends_the_connection_and_leaves_no_stack(
+    make_index: MakeIndex, caplog: pytest.LogCaptureFixture, line: str, statuses: tuple[int, int], late: bool
 ) -> None:
-    """A request that was refused before its body had come."""
+    """Of requests that are answered before their body has come, or as it comes."""
     settings = HttpSettings(log=NO_LOG, token="a-token-of-the-tests")
     with (
         running({"pots": make_index(DOCUMENTS)}, Limits(threads=1), settings) as server,
         socket.create_connection(("127.0.0.1", server.port), timeout=20) as connection,
     ):
-        head = "POST /v1/indexes/pots/search HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
-        connection.sendall(f"{head}Transfer-Encoding: chunked\r\n\r\n".encode())
-        told = b""
-        while not told.endswith(b"}"):
-            told += connection.recv(65536)
-        assert told.startswith(b"HTTP/1.1 401")
-        connection.sendall(b"no chunk\r\n")
-        assert ended(connection) == b""
+        head, bad = BAD_CHUNK.split(b"no", 1)
+        start = f"{line} HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n".encode() + head
+        connection.sendall(start if late else start + b"no" + bad)
+        told = connection.recv(65536) if late else b""
+        if late:
+            connection.sendall(b"no" + bad)
+        told += ended(connection)
+        assert int(told.split()[1]) == statuses[0 if late else 1]
+        assert told.count(b"HTTP/1.1 ") == 1
     assert [record.getMessage() for record in caplog.records if record.levelno >= logging.ERROR] == []
+
+
+def test_a_client_that_reads_slowly_and_steadily_gets_all(make_index: MakeIndex) -> None:
+    limits = Limits(threads=1, page_bytes=16 << 20, lines=200_000, write_s=0.5)
+    large = Document("large", "words that take a while on their way to a client\n" * 100_000)
+    with running({"pots": make_index((large,))}, limits) as server, socket.socket() as connection:
+        connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 16_384)
+        connection.settimeout(20)
+        connection.connect(("127.0.0.1", server.port))
+        path = "/v1/indexes/pots/documents?docid=large&limit=200000"
+        connection.sendall(f"GET {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n".encode())
+        size = 0
+        while part := connection.recv(131_072):
+            size += len(part)
+            time.sleep(len(part) / 2_000_000)  # two seconds and more in all
+        assert size > len(large.text)
 
 
 def test_a_large_answer_and_pipelined_small_ones_come_whole_and_in_order(make_index: MakeIndex) -> None:
