@@ -1,5 +1,5 @@
-"""uvicorn's HTTP/1.1 with a bound on the time of a request's head, an answer sent by one call, and an end that a
-connection made late does not put off."""
+"""uvicorn's HTTP/1.1 with bounds on the time in which a request's head comes and an answer is taken, an answer sent by
+one call, a problem for what is no request, and an end that a connection made late does not put off."""
 
 from __future__ import annotations
 
@@ -108,9 +108,10 @@ class Protocol(H11Protocol):
 
 
 class _Joining:
-    """A transport that sends what one step of the loop writes by one call: the head of an answer and its body are two.
+    """A transport that sends what one step of the loop writes by one call, and leaves who takes nothing of it.
 
-    Each call lets go of Python's lock, and where threads search, it comes back late.
+    The head of an answer and its body would be two calls; each lets go of Python's lock, and where threads search, it
+    comes back late.
     """
 
     def __init__(self, transport: asyncio.Transport, loop: asyncio.AbstractEventLoop, write_s: float) -> None:
@@ -161,7 +162,7 @@ class _Joining:
         connection: Any = self._transport.get_extra_info("socket")
         try:
             sent = fcntl.ioctl(connection.fileno(), termios.TIOCOUTQ, bytes(4))
-        except OSError:  # it is gone
+        except (OSError, ValueError):  # it is gone
             sent = bytes(4)
         return self._transport.get_write_buffer_size() + int.from_bytes(sent, sys.byteorder)
 
