@@ -26,7 +26,7 @@ test: set-up ## run the tests; ARGS='-k name' goes to pytest
 
 test-llm: ## the tests with vLLM, Ray and real models, in .venv-llm (Python 3.11, 3 GB)
 	@scripts/set-up-llm
-	@PYTHONPATH=. .venv-llm/bin/python -m pytest -m 'not java' tests/vllm tests/llm tests/jobs tests/expand tests/analysis tests/corpora/test_hub.py tests/test_prompts.py $(ARGS)
+	@PYTHONPATH=. .venv-llm/bin/python -m pytest -m 'not java' tests/vllm tests/llm tests/jobs tests/expand tests/analysis tests/corpora/test_hub.py tests/agent/test_benchmark_canary.py tests/test_prompts.py $(ARGS)
 
 test-dense: ## the tests of `sira dense` with a real model, in .venv-dense (Python 3.11, 1.5 GB)
 	@scripts/set-up-dense
