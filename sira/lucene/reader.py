@@ -105,8 +105,7 @@ class Index:
             )
         for attempt in range(_TRIES):
             time.sleep(attempt * _PAUSE_S)
-            self.build = build_of(self.path)
-            """The build that is open, as `build_of` tells one from the next."""
+            self.build = build_of(self.path)  # by which a server knows when another one takes its place
             try:
                 self._open(analyzer)
             except IndexFault:

@@ -30,6 +30,16 @@ class Ticket(Generic[Result]):
     def stop(self) -> None:
         self._stop.set()
 
+    def then(self, call: Callable[[], None]) -> None:
+        """Call it in the running event loop when the job has ended or was taken back, and its thread is free."""
+        loop = asyncio.get_running_loop()
+
+        def from_thread(_: Future[Result]) -> None:
+            with contextlib.suppress(RuntimeError):  # the loop is closed: nobody waits
+                loop.call_soon_threadsafe(call)
+
+        self.future.add_done_callback(from_thread)
+
 
 class Workers:
     """`threads` daemon threads. A job that waits may be taken back; one that runs is left to end, and its thread is
@@ -93,18 +103,13 @@ class Workers:
         """
         loop = asyncio.get_running_loop()
         ticket = self.submit(job)
-        over = loop.create_future()
-        """One thing to wait for: each step of a busy loop is time that passes before the answer goes out."""
+        over = loop.create_future()  # one thing to wait for: in a busy loop each step more is time that passes
 
         def end(_: object = None) -> None:
             if not over.done():
                 over.set_result(None)
 
-        def end_from_thread(_: object) -> None:
-            with contextlib.suppress(RuntimeError):  # the loop is closed: nobody waits
-                loop.call_soon_threadsafe(end)
-
-        ticket.future.add_done_callback(end_from_thread)
+        ticket.then(end)
         timer = loop.call_later(timeout_s, end)
         leaving = None if gone is None else asyncio.ensure_future(gone())
         if leaving is not None:

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 from collections.abc import Awaitable, Callable
-from concurrent.futures import Future
 from typing import Any, TypeVar
 
 from sira.serve.faults import TimedOut
@@ -48,16 +46,12 @@ async def in_turn(
         lock.release()
         ended()
 
-    def free_from_thread(_: Future[Any]) -> None:
-        with contextlib.suppress(RuntimeError):  # the loop is closed: nobody waits for the lock
-            loop.call_soon_threadsafe(free)
-
     try:
         ticket = workers.submit(lambda _: job())
     except BaseException:
         free()
         raise
-    ticket.future.add_done_callback(free_from_thread)
+    ticket.then(free)
     result = asyncio.wrap_future(ticket.future)
     result.add_done_callback(_look_at)
     try:
